@@ -1,0 +1,57 @@
+// Package planted holds known bugs that the simulator must find: each breaks
+// one ordering rule of the write path. They test the checker, not the product.
+// The code that a bug would break asks Bug.Is where the rule stands; only a
+// running test can make a Bug that answers yes, so no binary carries one awake.
+package planted
+
+import "testing"
+
+// Name says which rule a bug breaks.
+type Name uint8
+
+// The bugs.
+const (
+	// AckBeforeFlush acknowledges a record that is only buffered.
+	AckBeforeFlush Name = iota + 1
+	// TimedOutIsFailed takes an append whose outcome is unknown for one that failed.
+	TimedOutIsFailed
+	// AppendWithoutFolding answers a lost slot by trying the next one, without
+	// folding what is in the way.
+	AppendWithoutFolding
+	// TwoAppendsInFlight starts a ledger's next append before the last is settled.
+	TwoAppendsInFlight
+)
+
+// Names are all of them.
+var Names = []Name{AckBeforeFlush, TimedOutIsFailed, AppendWithoutFolding, TwoAppendsInFlight}
+
+func (n Name) String() string {
+	switch n {
+	case AckBeforeFlush:
+		return "acknowledge before the flush"
+	case TimedOutIsFailed:
+		return "treat a timed-out append as failed"
+	case AppendWithoutFolding:
+		return "append without folding"
+	case TwoAppendsInFlight:
+		return "two appends in flight"
+	}
+	return "no bug"
+}
+
+// Bug is at most one planted bug. The zero Bug, all that production code can
+// have, is none.
+type Bug struct{ name Name }
+
+// Is says whether the rule is to be broken here.
+func (b Bug) Is(n Name) bool { return b.name != 0 && b.name == n }
+
+// ForTest plants a bug for one test.
+func ForTest(tb testing.TB, n Name) Bug {
+	tb.Helper()
+	if !testing.Testing() {
+		panic("planted: not in a test")
+	}
+	tb.Logf("planted bug: %s", n)
+	return Bug{name: n}
+}
