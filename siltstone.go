@@ -28,6 +28,21 @@ type TopicID [16]byte
 // String is the id as Kafka's tools print it: base64 for URLs, without padding.
 func (id TopicID) String() string { return base64.RawURLEncoding.EncodeToString(id[:]) }
 
+// ClusterID names a cluster for ever; its coordinator and its bucket both carry it.
+type ClusterID [16]byte
+
+// String is the id as Kafka's tools print it: base64 for URLs, without padding.
+func (id ClusterID) String() string { return base64.RawURLEncoding.EncodeToString(id[:]) }
+
+// ParseClusterID is the inverse of String.
+func ParseClusterID(s string) (id ClusterID, err error) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
+	if err != nil || len(b) != len(id) {
+		return id, fmt.Errorf("%q is not a cluster id", s)
+	}
+	return ClusterID(b), nil
+}
+
 // TopicPartition names one partition.
 type TopicPartition struct {
 	Topic     TopicID
@@ -90,6 +105,8 @@ var (
 	ErrUnavailable = errors.New("unavailable")
 	// ErrCorrupt: stored bytes fail their check.
 	ErrCorrupt = errors.New("corrupt")
+	// ErrForeign: not Siltstone's, or of another cluster.
+	ErrForeign = errors.New("belongs to something else")
 	// ErrNewerFormat: stored by a newer release than this one.
 	ErrNewerFormat = errors.New("written by a newer format")
 )

@@ -91,13 +91,13 @@ type Register interface {
 type Coordinator interface {
 	Ledger
 	Register
-	// ClusterID names the cluster that the store was made for; empty on a new one.
-	// It is a register (ClusterKey) like any other; Close gives up the store's
-	// lock and connections, and waits for calls under way.
+	// Close gives up the store's lock and connections, and waits for calls under way.
 	Close() error
 }
 
-// ClusterKey is the register that holds the cluster's id; the bucket holds the same under the object ClusterKey.
+// ClusterKey is the register that holds the cluster's id. The bucket has the
+// same in an object of this name, so that the two are known to belong together
+// (ledger.EnsureClusterID).
 const ClusterKey = "cluster"
 
 // Outcomes.
