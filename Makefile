@@ -1,0 +1,51 @@
+# `make check` while you work, `make test` before you push: it is what CI runs.
+
+GO ?= go
+BIN := bin
+TOOLS := $(BIN)/golangci-lint $(BIN)/staticcheck
+
+.PHONY: build check fmt lint vet layers test prove sim spec bench clean
+
+build: ## the binary, in bin/
+	$(GO) build -o $(BIN)/siltstone ./cmd/siltstone
+
+check: fmt vet lint layers ## the quick inner loop
+	$(GO) test -short ./...
+
+fmt:
+	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \
+	if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
+
+vet:
+	$(GO) vet ./...
+
+lint: $(TOOLS)
+	$(BIN)/golangci-lint run ./...
+	$(BIN)/staticcheck ./...
+
+layers: ## who imports whom, and the limits of style that can be counted
+	$(GO) test -run 'TestLayering|TestTidy|TestDocs' .
+
+# The tools' versions are in tools.mod, apart from the product's dependencies.
+$(BIN)/golangci-lint $(BIN)/staticcheck: tools.mod tools.sum
+	$(GO) build -modfile=tools.mod -o $(BIN)/ github.com/golangci/golangci-lint/v2/cmd/golangci-lint honnef.co/go/tools/cmd/staticcheck
+	@touch $(TOOLS)
+
+test: ## everything that CI runs; installs what it needs, prints the minutes of each part
+	./scripts/test
+
+prove: ## the long counts: 2,000 seeds, 20 kills, 100 MB through every codec
+	./scripts/prove
+
+SEED ?= 1
+sim: ## one seed of the simulator, with its trace
+	$(GO) test ./sim -run TestSeed -count=1 -v -args -seed=$(SEED)
+
+spec: ## search the protocol's model; 4 minutes
+	$(GO) run ./spec
+
+bench: ## beside Apache Kafka, on this machine
+	./bench/run
+
+clean:
+	rm -rf $(BIN)
