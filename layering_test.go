@@ -43,11 +43,13 @@ var layers = []struct {
 	{0, "coordinator/coordinatortest", ". coordinator"},
 
 	// What is kept in the coordinator; siblings are blind to each other.
-	{1, "coordinator/ledger", ". internal/planted coordinator tiered/bucket"},
-	{1, "coordinator/shard", ". coordinator coordinator/ledger tiered/segment"},
-	{1, "coordinator/topic", ". coordinator coordinator/ledger kafka/batch"},
+	{1, "coordinator/internal/wire", "."},
+	{1, "coordinator/ledger", ". internal/planted coordinator coordinator/internal/wire tiered/bucket"},
+	{1, "coordinator/shard", ". coordinator coordinator/internal/wire coordinator/ledger tiered/segment"},
+	{1, "coordinator/topic", ". coordinator coordinator/internal/wire coordinator/ledger kafka/batch"},
 
 	{2, "tiered", ". kafka/batch tiered/bucket tiered/segment coordinator coordinator/ledger coordinator/shard"},
+	{2, "tiered/check", ". kafka/batch tiered/bucket tiered/segment coordinator coordinator/ledger coordinator/shard coordinator/topic"},
 
 	{3, "agent", ". internal/planted kafka/batch tiered tiered/bucket tiered/segment coordinator coordinator/ledger coordinator/shard coordinator/topic"},
 
@@ -59,6 +61,7 @@ var layers = []struct {
 	{5, "cmd/siltstone", ". internal/... kafka/... gateway/... agent/... tiered/... coordinator/..."},
 	{6, "sim", ". internal/... kafka/... gateway/... agent/... tiered/... coordinator/..."},
 	{6, "bench", ". internal/... kafka/... gateway/... agent/... tiered/... coordinator/..."},
+	{6, "e2e", ". internal/... kafka/... gateway/... agent/... tiered/... coordinator/..."},
 	{6, "spec", ""},
 }
 
@@ -76,6 +79,8 @@ var outside = []struct{ module, importers string }{
 	{"github.com/spf13/cobra", "cmd/siltstone"},
 	{"github.com/spf13/pflag", "cmd/siltstone"},
 	{"github.com/twmb/franz-go/pkg/kmsg", "kafka cmd/siltstone sim bench"},
+	{"github.com/twmb/franz-go/pkg/kbin", "kafka sim bench"},
+	{"github.com/twmb/franz-go/pkg/kerr", "kafka cmd/siltstone sim bench"},
 	{"github.com/twmb/franz-go", "cmd/siltstone sim bench"},
 	{"go.etcd.io/bbolt", "coordinator/embedded"},
 	{"golang.org/x/sync", "agent kafka gateway tiered/... coordinator/... cmd/siltstone sim bench"},
