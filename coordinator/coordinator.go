@@ -22,8 +22,12 @@ type Nonce [16]byte
 const (
 	// MaxEntryBytes bounds one entry's or register's data (a DynamoDB item holds 400 KB).
 	MaxEntryBytes = 384 << 10
-	// MaxReadEntries bounds one Read, whatever its limit says.
+	// MaxReadEntries and MaxReadBytes bound one Read, whatever its limit says.
+	// One entry is returned however long it is.
 	MaxReadEntries = 1024
+	MaxReadBytes   = 4 << 20
+	// MaxNameBytes bounds the name of a ledger and the key of a register.
+	MaxNameBytes = 512
 )
 
 // Entry is one filled slot.
@@ -41,13 +45,13 @@ type Ledger interface {
 	// earlier try). ErrUnknown, wrapped, says that the write may have landed
 	// or may land at any time later. Any other error: it did not land and
 	// never will.
-	// A slot that was trimmed counts as empty: see Floor.
+	// A slot that was trimmed counts as empty: see Floor. Seq 0 is no slot.
 	Append(ctx context.Context, ledger string, e Entry) error
 	// Read returns filled slots from after+1 on, in order, without a hole, at
-	// most limit (and MaxReadEntries); none when after is the last. Where the
+	// most limit, and possibly fewer; none when after is the last. Where the
 	// slot after+1 is empty and a later one filled, or the entries returned
 	// would have a hole, the error is ErrGap. It is consistent: it sees every
-	// append that has returned.
+	// append that has returned, and nothing that a crash could take back.
 	Read(ctx context.Context, ledger string, after Seq, limit int) ([]Entry, error)
 	// Floor is the highest seq that has ever been given to Trim, 0 at first.
 	// It is consistent. A slot at or below it may have been deleted: what a
@@ -87,11 +91,15 @@ type Register interface {
 	Keys(ctx context.Context, prefix string) ([]string, error)
 }
 
-// Coordinator is both.
+// Coordinator is both. Names and keys are 1 to MaxNameBytes bytes long. All
+// calls may be made at once from anywhere. One whose context ends before the
+// store has begun on it returns the context's error; later than that, a write
+// is ErrUnknown.
 type Coordinator interface {
 	Ledger
 	Register
-	// Close gives up the store's lock and connections, and waits for calls under way.
+	// Close gives up the store's lock and connections, and waits for calls
+	// under way. Later calls are siltstone.ErrUnavailable.
 	Close() error
 }
 
@@ -106,11 +114,41 @@ var (
 	ErrUnknown = errors.New("outcome unknown")
 	// ErrGap: a slot is missing below a filled one. The floor tells whether it was trimmed.
 	ErrGap = errors.New("gap in ledger")
-	// ErrTooLarge: the data is over MaxEntryBytes. Nothing was written.
+	// ErrTooLarge: data over MaxEntryBytes, or a name over MaxNameBytes.
+	// Nothing was written.
 	ErrTooLarge = errors.New("entry too large")
+	// ErrName: an empty name, or slot 0. Nothing was written.
+	ErrName = errors.New("no such slot or name")
 	// ErrLocked: another process holds the store.
 	ErrLocked = errors.New("locked by another process")
 )
+
+// CheckAppend is what every adapter asks of an append before anything else.
+func CheckAppend(ledger string, e Entry) error {
+	if e.Seq == 0 {
+		return fmt.Errorf("slot 0 of %q: %w", ledger, ErrName)
+	}
+	return CheckPut(ledger, e.Data)
+}
+
+// CheckPut is what every adapter asks of a put before anything else.
+func CheckPut(key string, data []byte) error {
+	if len(data) > MaxEntryBytes {
+		return fmt.Errorf("%d bytes for %.64q: %w", len(data), key, ErrTooLarge)
+	}
+	return CheckName(key)
+}
+
+// CheckName is what every adapter asks of a ledger's name or a register's key.
+func CheckName(name string) error {
+	switch {
+	case name == "":
+		return ErrName
+	case len(name) > MaxNameBytes:
+		return fmt.Errorf("name of %d bytes, %.64q...: %w", len(name), name, ErrTooLarge)
+	}
+	return nil
+}
 
 // Conflict says that a slot is taken, and by what.
 type Conflict struct{ Occupant Entry }
