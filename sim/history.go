@@ -1,0 +1,86 @@
+package sim
+
+import "fmt"
+
+// A partition as clients name it.
+type partition struct {
+	topic  string
+	number int32
+}
+
+func (p partition) String() string { return fmt.Sprintf("%s/%d", p.topic, p.number) }
+
+// A moment orders what happened in a history. Zero is never.
+type moment int
+
+// A recordID names one record that a producer made. It is in the record's
+// value, so that whoever reads it knows it again.
+type recordID uint64
+
+// A write is one batch that a producer sent, once or more often.
+type write struct {
+	producer  string
+	conn      string // on which it was sent first
+	partition partition
+	acks      int16
+	records   []recordID
+	sent      moment // the first time
+	tries     int
+	acked     moment
+	base      int64 // that the acknowledgement named
+}
+
+// last is the offset after the last record's, by the acknowledgement.
+func (w *write) end() int64 { return w.base + int64(len(w.records)) }
+
+// A sight is what one answer showed of a partition's bounds: -1 is not shown.
+type sight struct {
+	partition   partition
+	sent, got   moment // the request and the answer
+	start, high int64
+}
+
+// A read is what one fetch was given of a partition.
+type read struct {
+	sight
+	reader  string
+	from    int64
+	records []readRecord // at from or later
+	// outOfRange: there were none, for the offset was out of range.
+	outOfRange bool
+}
+
+type readRecord struct {
+	offset int64
+	epoch  int32
+	id     recordID
+}
+
+// A history is all that clients did and were shown.
+type history struct {
+	now    moment
+	writes []*write
+	reads  []*read
+	sights []sight // that came with no fetch
+	// passes are readers that read everything from the log start to the high
+	// watermark, in one go.
+	passes []pass
+	// calm: nothing went wrong in this world, so nothing may have failed.
+	calm bool
+	// holes: an unclean takeover may have left holes between offsets.
+	holes bool
+}
+
+// A pass is one reader's way through a partition.
+type pass struct {
+	reader    string
+	partition partition
+	began     moment
+	from, to  int64
+}
+
+// tick is the next moment.
+func (h *history) tick() moment {
+	h.now++
+	return h.now
+}

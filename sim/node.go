@@ -1,0 +1,176 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/siltstone-io/siltstone"
+)
+
+// A program is what a node runs, from its start to its end. It ends when its context does.
+type program func(ctx context.Context, n *node) error
+
+// A node is one run of a process: a restart makes another.
+type node struct {
+	world       *world
+	index       int
+	name        string
+	host        string // its address; the next run has the same
+	incarnation siltstone.Incarnation
+	listener    *listener
+	log         *slog.Logger
+	rand        *dice
+	cancel      context.CancelFunc
+	ended       chan struct{}
+	err         error // of the program; for who has seen ended closed
+
+	paused bool
+	held   []func() // what waits for its resumption
+	calls  []*call  // not answered
+	conns  []*conn
+
+	dead bool // by world.mu
+}
+
+// boot starts a program at a host.
+func (w *world) boot(host string, run program) *node {
+	n := &node{world: w, index: len(w.nodes), host: host, ended: make(chan struct{})}
+	n.name = fmt.Sprintf("%s.%d", host, n.index)
+	n.incarnation = siltstone.Incarnation(newDice(w.seed, n.name, 0).next() | 1)
+	n.rand = newDice(w.seed, n.name, 1)
+	n.listener = newListener(n)
+	n.log = slog.New(&logHandler{node: n})
+	w.nodes = append(w.nodes, n)
+	ctx, cancel := context.WithCancel(context.Background())
+	n.cancel = cancel
+	w.tracef("%s boots as %s", n.name, n.incarnation)
+	go func() {
+		defer close(n.ended)
+		n.err = run(ctx, n)
+		n.put(&ending{n})
+	}()
+	return n
+}
+
+// ending is a program's own end.
+type ending struct{ node *node }
+
+func (e *ending) from() (*node, string, string) { return e.node, "end", "" }
+func (e *ending) happen() {
+	e.node.world.tracef("%s ended: %v", e.node.name, e.node.err)
+	e.node.die()
+}
+
+// stop asks the program to end in its own time.
+func (n *node) stop() {
+	n.world.tracef("%s is asked to stop", n.name)
+	n.resume()
+	n.cancel()
+}
+
+// crash ends the node as a power cut does: nothing that it does from here on
+// has any effect, and it hears nothing any more. Writes under way may land yet.
+func (n *node) crash() {
+	if n.dead {
+		return
+	}
+	n.world.tracef("%s crashes", n.name)
+	n.die()
+}
+
+func (n *node) die() {
+	w := n.world
+	w.mu.Lock()
+	n.dead = true
+	w.mu.Unlock()
+	n.paused, n.held = false, nil
+	n.cancel()
+	n.listener.close()
+	for _, c := range n.conns {
+		c.serverDied()
+	}
+	n.conns = nil
+	for len(n.calls) > 0 {
+		n.calls[0].answer(n.calls[0].unknown(errDead))
+	}
+}
+
+// gone says whether the program has returned.
+func (n *node) gone() bool {
+	select {
+	case <-n.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// pause keeps everything from and to the node until resume. Its own timers go on.
+func (n *node) pause() {
+	n.world.tracef("%s pauses", n.name)
+	n.paused = true
+}
+
+// resume lets what was held happen, one thing at a time.
+func (n *node) resume() {
+	if !n.paused {
+		return
+	}
+	n.world.tracef("%s resumes", n.name)
+	n.paused = false
+	held := n.held
+	n.held = nil
+	for i, do := range held {
+		n.world.after(time.Duration(i)*time.Millisecond, func() { n.receive(do) })
+	}
+}
+
+// receive lets something reach the node, if it lives, and when it is awake.
+func (n *node) receive(do func()) {
+	switch {
+	case n.dead:
+	case n.paused:
+		n.held = append(n.held, do)
+	default:
+		do()
+	}
+}
+
+func (n *node) forget(c *call) {
+	if i := slices.Index(n.calls, c); i >= 0 {
+		n.calls = slices.Delete(n.calls, i, i+1)
+	}
+}
+
+// logHandler puts what a node logs into the trace.
+type logHandler struct {
+	node  *node
+	attrs string
+}
+
+func (h *logHandler) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelInfo }
+
+func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s%s", r.Level, r.Message, h.attrs)
+	r.Attrs(func(a slog.Attr) bool {
+		fmt.Fprintf(&b, " %s=%v", a.Key, a.Value)
+		return true
+	})
+	h.node.put(logLine{h.node, b.String()})
+	return nil
+}
+
+func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	with := *h
+	for _, a := range attrs {
+		with.attrs += fmt.Sprintf(" %s=%v", a.Key, a.Value)
+	}
+	return &with
+}
+
+func (h *logHandler) WithGroup(string) slog.Handler { return h }

@@ -1,0 +1,167 @@
+package sim
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"strconv"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// A producer writes batches to some partitions, as many at once as it may,
+// at its pace.
+type producer struct {
+	guide      *guide
+	world      *world
+	history    *history
+	name       string
+	number     uint64
+	dice       *dice
+	partitions []partition
+	acks       int16
+	retries    bool
+	version    int16
+	conns      int
+	inFlight   int
+	pace       time.Duration
+	maxRecords int
+
+	made    uint64
+	open    int // batches that are not decided
+	stopped bool
+	lastAck moment // of any acknowledgement
+}
+
+// A parcel is a write on its way.
+type parcel struct {
+	write *write
+	conn  int
+	bytes []byte
+}
+
+func (p *producer) begin() { p.guide.refresh(p.step) }
+
+// step sends a batch if there is room for one, and comes again.
+func (p *producer) step() {
+	if p.stopped {
+		return
+	}
+	if p.open < p.inFlight {
+		p.send()
+	}
+	p.world.after(p.dice.duration(p.pace/2, p.pace*3/2), p.step)
+}
+
+// send makes a batch and sends it.
+func (p *producer) send() {
+	w := &write{producer: p.name, partition: p.partitions[p.dice.below(len(p.partitions))], acks: p.acks}
+	for range 1 + p.dice.below(p.maxRecords) {
+		p.made++
+		w.records = append(w.records, recordID(p.number<<32|p.made))
+	}
+	p.history.writes = append(p.history.writes, w)
+	p.open++
+	p.try(&parcel{write: w, conn: p.dice.below(p.conns), bytes: encodeBatch(w.records, p.world.now, p.dice)})
+}
+
+func (p *producer) try(x *parcel) {
+	w := x.write
+	host, ok := p.guide.leaders[w.partition]
+	if !ok || p.version >= 13 && p.guide.ids[w.partition.topic] == [16]byte{} {
+		p.guide.refresh(func() { p.again(x) })
+		return
+	}
+	to := p.guide.to(host, 1+x.conn)
+	if w.tries++; w.tries == 1 {
+		w.sent = p.history.tick()
+	}
+	p.world.tracef("%s sends %d records, first %x, to %s, try %d", p.name, len(w.records), w.records[0], w.partition, w.tries)
+	to.ask(p.message(x), p.acks != 0, func(resp kmsg.Response, err error) {
+		if p.acks == 0 {
+			p.open--
+			return
+		}
+		if err != nil {
+			p.failed(x, err.Error())
+			return
+		}
+		p.answered(x, resp.(*kmsg.ProduceResponse))
+	})
+	if w.tries == 1 {
+		w.conn = to.client + " " + strconv.FormatUint(to.round, 10)
+	}
+}
+
+func (p *producer) message(x *parcel) kmsg.Request {
+	msg := kmsg.NewPtrProduceRequest()
+	msg.Version, msg.Acks, msg.TimeoutMillis = p.version, p.acks, 6000
+	t := kmsg.NewProduceRequestTopic()
+	t.Topic, t.TopicID = x.write.partition.topic, p.guide.ids[x.write.partition.topic]
+	part := kmsg.NewProduceRequestTopicPartition()
+	part.Partition, part.Records = x.write.partition.number, x.bytes
+	t.Partitions = append(t.Partitions, part)
+	msg.Topics = append(msg.Topics, t)
+	return msg
+}
+
+func (p *producer) answered(x *parcel, resp *kmsg.ProduceResponse) {
+	if len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
+		p.world.failf("%s: produce response for other partitions than asked", p.name)
+		return
+	}
+	part := resp.Topics[0].Partitions[0]
+	if part.ErrorCode != 0 {
+		p.failed(x, "error "+strconv.Itoa(int(part.ErrorCode)))
+		return
+	}
+	w, now := x.write, p.history.tick()
+	w.acked, w.base = now, part.BaseOffset
+	p.lastAck = now
+	p.open--
+	p.world.tracef("%s is acknowledged %x at %s offset %d", p.name, w.records[0], w.partition, w.base)
+	p.history.sights = append(p.history.sights, sight{partition: w.partition, sent: w.sent, got: now, start: part.LogStartOffset, high: -1})
+}
+
+// failed sends a batch again, or gives it up: nobody knows whether it is written.
+func (p *producer) failed(x *parcel, why string) {
+	p.world.tracef("%s: %x to %s: %s", p.name, x.write.records[0], x.write.partition, why)
+	if !p.retries {
+		p.open--
+		p.guide.refresh(func() {})
+		return
+	}
+	p.guide.refresh(func() { p.again(x) })
+}
+
+func (p *producer) again(x *parcel) {
+	p.world.after(p.dice.duration(50*time.Millisecond, 200*time.Millisecond), func() { p.try(x) })
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// encodeBatch makes a record batch (v2, KIP-98) whose values begin with the
+// records' ids and go on with something of a random length.
+func encodeBatch(ids []recordID, now time.Time, d *dice) []byte {
+	var records []byte
+	for i, id := range ids {
+		r := kmsg.Record{OffsetDelta: int32(i), TimestampDelta64: int64(i)}
+		r.Value = binary.BigEndian.AppendUint64(nil, uint64(id))
+		r.Value = append(r.Value, make([]byte, d.below(200))...)
+		body := r.AppendTo(nil)[1:] // without its length, of 0 in one byte
+		r.Length = int32(len(body))
+		records = r.AppendTo(records)
+	}
+	first := now.UnixMilli()
+	b := kmsg.RecordBatch{
+		PartitionLeaderEpoch: -1, Magic: 2, LastOffsetDelta: int32(len(ids) - 1),
+		FirstTimestamp: first, MaxTimestamp: first + int64(len(ids)-1),
+		ProducerID: -1, ProducerEpoch: -1, FirstSequence: -1,
+		NumRecords: int32(len(ids)), Records: records,
+	}
+	const beforeLength, beforeCRC = 12, 21
+	out := b.AppendTo(nil)
+	binary.BigEndian.PutUint32(out[8:], uint32(len(out)-beforeLength))
+	binary.BigEndian.PutUint32(out[17:], crc32.Checksum(out[beforeCRC:], castagnoli))
+	return out
+}
