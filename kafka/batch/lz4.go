@@ -1,0 +1,63 @@
+package batch
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+var errTruncated = errors.New("truncated")
+
+// checkLZ4 refuses what the decoder would take and Kafka's Java clients do not
+// read: blocks that refer back to others, and anything but a single frame. It
+// returns the size of a block.
+func checkLZ4(b []byte, limit int) (int, error) {
+	const (
+		magic       = 0x184d2204
+		independent = 1 << 5
+		blockSums   = 1 << 4
+		contentSize = 1 << 3
+		contentSum  = 1 << 2
+		stored      = 1 << 31 // in a block's length: it is not compressed
+	)
+	if len(b) < 7 || binary.LittleEndian.Uint32(b) != magic {
+		return 0, errors.New("no frame")
+	}
+	flags, size := b[4], b[5]>>4&7
+	if flags&independent == 0 {
+		return 0, errors.New("blocks that depend on each other")
+	}
+	if size < 4 {
+		return 0, errors.New("unknown block size")
+	}
+	at, sum := 7, 0 // past magic, flags, block size, header checksum
+	if flags&contentSize != 0 {
+		if len(b) < at+8 {
+			return 0, errTruncated
+		}
+		if n := binary.LittleEndian.Uint64(b[6:]); n > uint64(limit) {
+			return 0, tooLarge(n)
+		}
+		at += 8
+	}
+	if flags&blockSums != 0 {
+		sum = 4
+	}
+	for more := true; more; {
+		if len(b)-at < 4 {
+			return 0, errTruncated
+		}
+		n := binary.LittleEndian.Uint32(b[at:]) &^ stored
+		at += 4
+		if more = binary.LittleEndian.Uint32(b[at-4:]) != 0; more {
+			at += int(n) + sum
+		}
+	}
+	if flags&contentSum != 0 {
+		at += 4
+	}
+	if at != len(b) {
+		return 0, fmt.Errorf("a frame of %d bytes in %d", at, len(b))
+	}
+	return 1 << (8 + 2*int(size)), nil
+}
