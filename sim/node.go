@@ -23,7 +23,6 @@ type node struct {
 	incarnation siltstone.Incarnation
 	listener    *listener
 	log         *slog.Logger
-	rand        *dice
 	cancel      context.CancelFunc
 	ended       chan struct{}
 	err         error // of the program; for who has seen ended closed
@@ -41,7 +40,6 @@ func (w *world) boot(host string, run program) *node {
 	n := &node{world: w, index: len(w.nodes), host: host, ended: make(chan struct{})}
 	n.name = fmt.Sprintf("%s.%d", host, n.index)
 	n.incarnation = siltstone.Incarnation(newDice(w.seed, n.name, 0).next() | 1)
-	n.rand = newDice(w.seed, n.name, 1)
 	n.listener = newListener(n)
 	n.log = slog.New(&logHandler{node: n})
 	w.nodes = append(w.nodes, n)
@@ -97,6 +95,7 @@ func (n *node) die() {
 	for len(n.calls) > 0 {
 		n.calls[0].answer(n.calls[0].unknown(errDead))
 	}
+	w.died(n)
 }
 
 // gone says whether the program has returned.

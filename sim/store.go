@@ -27,10 +27,12 @@ func newStore() *store {
 	}
 }
 
-// append fills a slot, and keeps what went in for the checker.
+// append fills a slot, and keeps what went in for the checker; what lands in a
+// trimmed slot is in no ledger.
 func (s *store) append(ledger string, e coordinator.Entry) error {
-	err := s.coordinator.Append(context.Background(), ledger, e)
-	if err == nil {
+	ctx := context.Background()
+	err := s.coordinator.Append(ctx, ledger, e)
+	if floor, _ := s.coordinator.Floor(ctx, ledger); err == nil && e.Seq > floor {
 		e.Data = slices.Clone(e.Data)
 		s.archive[ledger] = append(s.archive[ledger], e)
 	}

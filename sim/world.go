@@ -25,6 +25,7 @@ type world struct {
 	store   *store
 	weather weather
 	numbers map[string]uint64 // of the last thing on each link
+	died    func(*node)       // is told of every node's end
 
 	trace bytes.Buffer
 	wrong []string // what must not happen, beyond what the history shows
@@ -39,6 +40,7 @@ func newWorld(seed uint64) *world {
 		seed: seed, start: now, now: now,
 		wake: make(chan struct{}, 1), timer: time.NewTimer(time.Hour),
 		store: newStore(), numbers: map[string]uint64{},
+		died: func(*node) {},
 	}
 	w.weather = calm()
 	return w
