@@ -60,7 +60,7 @@ func NewClient(o Options) *Client {
 // Append again; the error wraps coordinator.ErrUnknown if it may have landed.
 func (c *Client) Append(ctx context.Context, p Proposal) (Outcome, error) {
 	e := coordinator.Entry{Seq: p.Slot(), Nonce: p.Nonce, Data: p.Data}
-	sent := false // a try was not answered, and may land at any time
+	unknown := false // a try may have landed, or may yet
 	for pause := c.backoff(); ; {
 		err := c.try(ctx, func(ctx context.Context) error {
 			return c.o.Coordinator.Append(ctx, p.Ledger, e)
@@ -68,56 +68,45 @@ func (c *Client) Append(ctx context.Context, p Proposal) (Outcome, error) {
 		var conflict *coordinator.Conflict
 		switch {
 		case err == nil:
-			return c.won(ctx, p, e)
-		case errors.As(err, &conflict) && conflict.Occupant.Nonce == p.Nonce:
-			return c.won(ctx, p, conflict.Occupant)
+			return c.settle(ctx, p, true)
 		case errors.As(err, &conflict):
-			return c.lost(ctx, p)
+			return c.settle(ctx, p, conflict.Occupant.Nonce == p.Nonce)
 		case errors.Is(err, coordinator.ErrUnknown):
 			if c.o.Bug.Is(planted.TimedOutIsFailed) {
 				return Outcome{Nonce: p.Nonce}, nil
 			}
-			sent = true
+			unknown = true
+		case unknown:
+			err = fmt.Errorf("%w, after an %w", err, coordinator.ErrUnknown)
 		}
-		c.o.Logger.Warn("append to ledger", "ledger", p.Ledger, "seq", e.Seq, "err", err)
 		if !pause(ctx) {
-			if sent && !errors.Is(err, coordinator.ErrUnknown) {
-				err = fmt.Errorf("%w; %w", err, coordinator.ErrUnknown)
-			}
 			return Outcome{}, fmt.Errorf("append to %s at %d: %w", p.Ledger, e.Seq, err)
 		}
+		c.o.Logger.Warn("appending again", "ledger", p.Ledger, "seq", e.Seq, "err", err)
 	}
 }
 
-// won is for a proposal that was found in its slot. It counts only if the slot
-// was not trimmed before.
-func (c *Client) won(ctx context.Context, p Proposal, own coordinator.Entry) (Outcome, error) {
-	o := Outcome{Nonce: p.Nonce, Won: true, Entries: []coordinator.Entry{own}}
-	return c.settled(ctx, p, func(ctx context.Context) error { return c.checkFloor(ctx, p.Ledger, p.Slot(), &o) }, &o)
-}
-
-// lost reads what is in a proposal's slot, and as much as there is after it,
-// so that whoever was away for long catches up in few steps.
-func (c *Client) lost(ctx context.Context, p Proposal) (Outcome, error) {
-	var o Outcome
-	return c.settled(ctx, p, func(ctx context.Context) (err error) {
-		o, err = c.Read(ctx, p.Ledger, p.At.Seq, coordinator.MaxReadEntries)
-		o.Nonce = p.Nonce
-		return err
-	}, &o)
-}
-
-// settled repeats the reads that an append ends with, until they succeed.
-func (c *Client) settled(ctx context.Context, p Proposal, read func(context.Context) error, o *Outcome) (Outcome, error) {
+// settle is for a proposal whose slot has been found filled. That counts only
+// if it was not trimmed before: the floor is read, until it has been. Of a slot
+// that was lost, what is in it and as much as there is after it is read too, so
+// that whoever was away for long catches up in few steps.
+func (c *Client) settle(ctx context.Context, p Proposal, won bool) (Outcome, error) {
 	for pause := c.backoff(); ; {
-		err := read(ctx)
+		o := Outcome{Won: true, Entries: []coordinator.Entry{{Seq: p.Slot(), Nonce: p.Nonce, Data: p.Data}}}
+		var err error
+		if won {
+			err = c.checkFloor(ctx, p.Ledger, p.Slot(), &o)
+		} else {
+			o, err = c.Read(ctx, p.Ledger, p.At.Seq, coordinator.MaxReadEntries)
+		}
 		if err == nil {
-			return *o, nil
+			o.Nonce = p.Nonce
+			return o, nil
 		}
-		c.o.Logger.Warn("read ledger after append", "ledger", p.Ledger, "seq", p.Slot(), "err", err)
 		if errors.Is(err, siltstone.ErrCorrupt) || !pause(ctx) {
-			return Outcome{}, fmt.Errorf("append to %s at %d: %w; %w", p.Ledger, p.Slot(), err, coordinator.ErrUnknown)
+			return Outcome{}, fmt.Errorf("append to %s at %d: %w, after an %w", p.Ledger, p.Slot(), err, coordinator.ErrUnknown)
 		}
+		c.o.Logger.Warn("reading again what an append has met", "ledger", p.Ledger, "seq", p.Slot(), "err", err)
 	}
 }
 
@@ -125,7 +114,7 @@ func (c *Client) settled(ctx context.Context, p Proposal, read func(context.Cont
 // last. The floor is read after them, so what it returns may be folded.
 func (c *Client) Read(ctx context.Context, ledger string, after coordinator.Seq, limit int) (Outcome, error) {
 	var o Outcome
-	gap := c.try(ctx, func(ctx context.Context) (err error) {
+	gap := c.retry(ctx, func(ctx context.Context) (err error) {
 		o.Entries, err = c.o.Coordinator.Read(ctx, ledger, after, limit)
 		return err
 	})
@@ -144,14 +133,22 @@ func (c *Client) Read(ctx context.Context, ledger string, after coordinator.Seq,
 // checkFloor reads the floor after all else that is in an outcome, which
 // counts only if the floor lies below its first slot.
 func (c *Client) checkFloor(ctx context.Context, ledger string, first coordinator.Seq, o *Outcome) error {
-	err := c.try(ctx, func(ctx context.Context) (err error) {
-		o.Floor, err = c.o.Coordinator.Floor(ctx, ledger)
-		return err
-	})
-	if err == nil && o.Floor >= first {
+	floor, err := c.floor(ctx, ledger)
+	if o.Floor = floor; floor >= first {
 		o.Won, o.Trimmed, o.Entries = false, true, nil
 	}
 	return err
+}
+
+func (c *Client) floor(ctx context.Context, ledger string) (floor coordinator.Seq, err error) {
+	err = c.retry(ctx, func(ctx context.Context) error {
+		floor, err = c.o.Coordinator.Floor(ctx, ledger)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("floor of %s: %w", ledger, err)
+	}
+	return floor, nil
 }
 
 // try gives one call to the coordinator its deadline.
@@ -159,6 +156,18 @@ func (c *Client) try(ctx context.Context, call func(context.Context) error) erro
 	ctx, cancel := context.WithTimeout(ctx, c.o.TryTimeout)
 	defer cancel()
 	return call(ctx)
+}
+
+// retry is try for a read, which may be made again, a few times.
+func (c *Client) retry(ctx context.Context, call func(context.Context) error) error {
+	const tries = 4
+	pause := c.backoff()
+	for n := 1; ; n++ {
+		err := c.try(ctx, call)
+		if err == nil || n == tries || errors.Is(err, coordinator.ErrGap) || !pause(ctx) {
+			return err
+		}
+	}
 }
 
 // backoff returns a function that pauses, longer each time, and says whether

@@ -118,8 +118,12 @@ func (l *Log[F, C]) Propose(kind byte, body []byte, timeMS int64, nonce coordina
 	if len(body) > MaxBodyBytes {
 		return Proposal{}, fmt.Errorf("propose %d bytes to %s: %w", len(body), l.name, coordinator.ErrTooLarge)
 	}
-	f := Frame{Kind: kind, TimeMS: timeMS, Prev: l.at.Hash, Body: body}
-	p := Proposal{Ledger: l.name, At: l.at, Nonce: nonce, Data: f.Encode()}
+	at := l.at
+	if l.pending != nil { // only with planted.TwoAppendsInFlight
+		at = Position{Seq: l.pending.Slot(), Hash: HashFrame(l.pending.Data)}
+	}
+	f := Frame{Kind: kind, TimeMS: timeMS, Prev: at.Hash, Body: body}
+	p := Proposal{Ledger: l.name, At: at, Nonce: nonce, Data: f.Encode()}
 	l.pending = &p
 	return p, nil
 }
