@@ -1,0 +1,166 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestParseCell(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"producers=16", "16 producers, flat out"},
+		{"producers=16,rate=10000,batch=16384", "16 producers, 10,000 records/s, 16 KiB batches"},
+		{"batch=16384", "1 producer, flat out, 16 KiB batches"},
+	} {
+		if got, err := parseCell(c.in); err != nil || got.String() != c.want {
+			t.Errorf("%q is %q (%v), want %q", c.in, got, err, c.want)
+		}
+	}
+	for _, in := range []string{"", "rate", "rate=x", "rate=-1", "consumers=1"} {
+		if got, err := parseCell(in); err == nil {
+			t.Errorf("%q was taken for %q", in, got)
+		}
+	}
+}
+
+// Records of all producers together keep the rate, evenly spaced, whatever the clock says.
+func TestScheduleIgnoresTheClock(t *testing.T) {
+	const late = time.Hour
+	var due []time.Duration
+	for number := range uint64(3) {
+		for p := range 4 {
+			due = append(due, schedule{rate: 1000, producers: 4, producer: p}.due(number, late))
+		}
+	}
+	for i, d := range due {
+		if want := time.Duration(i) * time.Millisecond; d != want {
+			t.Errorf("record %d is due at %v, want %v", i, d, want)
+		}
+	}
+	if d := (schedule{producers: 4}).due(7, late); d != late {
+		t.Errorf("flat out, a record asked for at %v is due at %v", late, d)
+	}
+}
+
+func TestReadBackFindsWhatIsWrong(t *testing.T) {
+	p := newPayload(1024)
+	key, value := p.key(3, 500), p.value(3, 500)
+	if len(key)+len(value) != 1024 {
+		t.Errorf("a record of %d bytes, want 1024", len(key)+len(value))
+	}
+	if producer, number, err := p.identify(key, value); producer != 3 || number != 500 || err != nil {
+		t.Errorf("identified as record %d of producer %d (%v)", number, producer, err)
+	}
+	if _, _, err := p.identify(key, p.value(3, 501)); err == nil {
+		t.Error("another record's value passed")
+	}
+	if _, _, err := p.identify(key[1:], value); err == nil {
+		t.Error("half a key passed")
+	}
+
+	s := newSeen([]uint64{1, 65})
+	for _, r := range []struct {
+		producer uint32
+		number   uint64
+	}{{0, 0}, {1, 64}, {1, 64}} {
+		if err := s.tick(r.producer, r.number); err != nil {
+			t.Error(err)
+		}
+	}
+	if s.missing != 64 || s.duplicates != 1 {
+		t.Errorf("%d missing and %d twice, want 64 and 1", s.missing, s.duplicates)
+	}
+	for _, r := range []uint32{0, 2} {
+		if err := s.tick(r, 64); err == nil {
+			t.Errorf("record 64 of producer %d passed", r)
+		}
+	}
+}
+
+func TestProc(t *testing.T) {
+	stat := "7 (a ) b) S 1 7 7 0 -1 4194304 100 200 0 0 150 50 25 5 20 0 1 0 99 1 2"
+	if got, err := parseCPU([]byte(stat)); err != nil || got != 2300*time.Millisecond {
+		t.Errorf("%v of CPU (%v), want 2.3s", got, err)
+	}
+	if _, err := parseCPU([]byte("7 (a) S 1 7")); err == nil {
+		t.Error("a short line passed")
+	}
+	if got, err := parsePeakRSS([]byte("Name:\tjava\nVmHWM:\t    2048 kB\nVmRSS:\t 1 kB\n")); err != nil || got != 2<<20 {
+		t.Errorf("%d bytes (%v), want 2 MiB", got, err)
+	}
+	if u, err := readUsage(os.Getpid()); err != nil || u.peakRSSBytes < 1<<20 {
+		t.Errorf("this process used %+v (%v)", u, err)
+	}
+}
+
+func TestQuantile(t *testing.T) {
+	var ms []time.Duration
+	for i := range 100 {
+		ms = append(ms, time.Duration(i+1)*time.Millisecond)
+	}
+	for q, want := range map[float64]float64{0: 1, 0.5: 50, 0.99: 99, 1: 100} {
+		if got := millis(quantile(ms, q)); got != want {
+			t.Errorf("quantile %v is %v ms, want %v", q, got, want)
+		}
+	}
+	if got := quantile(nil, 0.5); got != 0 {
+		t.Errorf("of nothing: %v", got)
+	}
+}
+
+func TestSpread(t *testing.T) {
+	for want, figures := range map[string][]float64{
+		"–":                        {0, 0},
+		"1,235":                    {1234.6},
+		"2.00 (1.00–30.0)":         {30, 1, 2},
+		"15.0 (10.0–20.0)":         {20, 10},
+		"12,000 (9,000–1,000,000)": {1e6, 9e3, 12e3},
+	} {
+		if got := spread(slices.Clone(figures)); got != want {
+			t.Errorf("%v is %q, want %q", figures, got, want)
+		}
+	}
+}
+
+func TestFiguresReplaceOnlyFigures(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "page.md")
+	write := func(s string) {
+		if err := os.WriteFile(page, []byte(s), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("above\n" + beginMark + "old\n" + endMark + "below\n")
+	for range 2 { // again, and nothing grows
+		if err := writeInto(page, "| new |\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(page)
+	if want := "above\n" + beginMark + "\n| new |\n\n" + endMark + "below\n"; err != nil || string(got) != want {
+		t.Errorf("the page is %q (%v), want %q", got, err, want)
+	}
+	write("a page without marks\n")
+	if err := writeInto(page, "| new |\n"); err == nil {
+		t.Error("a page without a place for figures was written to")
+	}
+}
+
+func TestMarkdownHasARowPerCellAndSystem(t *testing.T) {
+	var r Report
+	for round := range 3 {
+		for _, system := range []string{"A", "B"} {
+			for _, cell := range []string{"slow", "fast"} {
+				r.Samples = append(r.Samples, Sample{Round: round, System: system, Cell: cell, WriteMiBPerSecond: float64(100 + round)})
+			}
+		}
+	}
+	got := r.markdown()
+	for _, row := range []string{"| slow | A |", "| slow | B |", "| fast | A |", "| fast | B |"} {
+		if !strings.Contains(got, "\n"+row+" 101 (100–102) |") {
+			t.Errorf("no row %q with its median and spread in\n%s", row, got)
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+const (
+	startTimeout = time.Minute
+	stopTimeout  = 30 * time.Second
+)
+
+// server is a running system.
+type server struct {
+	addr    string // of its Kafka protocol
+	pid     int    // 0: not known, so nothing is known of what it uses
+	profile string // address that serves Go's CPU profiles, if it does
+
+	cmd    *exec.Cmd
+	exited chan struct{} // closed once it has, with err
+	err    error
+	log    string
+}
+
+// startServer runs a command, its output in dir, until it answers at addr.
+func startServer(ctx context.Context, dir, addr string, argv ...string) (*server, error) {
+	log, err := os.Create(filepath.Join(dir, "output"))
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = stopTimeout
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	s := &server{addr: addr, pid: cmd.Process.Pid, cmd: cmd, log: log.Name(), exited: make(chan struct{})}
+	go func() {
+		s.err = cmd.Wait()
+		close(s.exited)
+	}()
+	if err := s.ready(ctx); err != nil {
+		return nil, errors.Join(err, s.stop())
+	}
+	return s, nil
+}
+
+// ready waits until the server answers a client.
+func (s *server) ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	client, err := kgo.NewClient(kgo.SeedBrokers(s.addr), kgo.DialTimeout(time.Second))
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	for {
+		err := client.Ping(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-s.exited:
+			return fmt.Errorf("%s ended before it answered (%w): %s", s.cmd.Path, s.err, s.lastLines())
+		case <-ctx.Done():
+			return fmt.Errorf("%s does not answer at %s (%w): %s", s.cmd.Path, s.addr, err, s.lastLines())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+func (s *server) lastLines() string {
+	const keep = 2 << 10
+	b, err := os.ReadFile(s.log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b[max(0, len(b)-keep):])
+}
+
+// stop ends a server that startServer started; how it ends is no error.
+func (s *server) stop() error {
+	if s.cmd == nil {
+		return nil
+	}
+	_ = s.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-s.exited:
+		return nil
+	case <-time.After(stopTimeout):
+		return errors.Join(fmt.Errorf("%s did not stop when asked", s.cmd.Path), s.cmd.Process.Kill())
+	}
+}
+
+// usage is what a process, and its children that have ended, used so far.
+type usage struct {
+	cpu          time.Duration
+	peakRSSBytes int64 // since resetPeak
+}
+
+// readUsage asks the kernel about a process; pid 0 is nobody, who uses nothing.
+func readUsage(pid int) (u usage, err error) {
+	if pid == 0 {
+		return u, nil
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return u, err
+	}
+	if u.cpu, err = parseCPU(stat); err != nil {
+		return u, err
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return u, err
+	}
+	u.peakRSSBytes, err = parsePeakRSS(status)
+	return u, err
+}
+
+// parseCPU adds utime, stime, cutime and cstime (fields 14 to 17) of
+// /proc/pid/stat, in ticks of 10 ms. The name in field 2 may hold anything.
+func parseCPU(stat []byte) (time.Duration, error) {
+	const tick = 10 * time.Millisecond
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	const utime = 14 - 3 // the first field here is number 3
+	if len(fields) < utime+4 {
+		return 0, fmt.Errorf("a /proc stat of %d fields", len(fields))
+	}
+	var ticks int64
+	for _, f := range fields[utime : utime+4] {
+		n, err := strconv.ParseInt(string(f), 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * tick, nil
+}
+
+func parsePeakRSS(status []byte) (int64, error) {
+	for line := range strings.Lines(string(status)) {
+		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+			return kib << 10, err
+		}
+	}
+	return 0, errors.New("no VmHWM in /proc status")
+}
+
+// resetPeak makes the kernel measure peak memory anew.
+func resetPeak(pid int) error {
+	if pid == 0 {
+		return nil
+	}
+	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
+}
+
+// freeAddrs returns loopback addresses that nobody listens on.
+func freeAddrs(n int) ([]string, error) {
+	var addrs []string
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it waits for nothing
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close() // not before the last one is found, so that all differ
+		addrs = append(addrs, l.Addr().String())
+	}
+	return addrs, nil
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// system is something that speaks Kafka's protocol and can be started afresh,
+// its data in an empty folder.
+type system struct {
+	name  string
+	start func(ctx context.Context, dir string) (*server, error)
+}
+
+// siltstone is this tree's binary as siltstone dev: an agent, its bucket and
+// its coordinator in one process.
+func siltstone(binary string, profiled bool) system {
+	return system{"Siltstone", func(ctx context.Context, dir string) (*server, error) {
+		addrs, err := freeAddrs(3)
+		if err != nil {
+			return nil, err
+		}
+		argv := []string{binary, "dev", "--data", filepath.Join(dir, "data"), "--kafka", addrs[0], "--http", addrs[1]}
+		if profiled {
+			argv = append(argv, "--pprof", addrs[2])
+		}
+		s, err := startServer(ctx, dir, addrs[0], argv...)
+		if err == nil && profiled {
+			s.profile = addrs[2]
+		}
+		return s, err
+	}}
+}
+
+// kafka is Apache Kafka from a folder of jars: one node in KRaft mode, broker
+// and controller, with the settings that it has by default and the JVM flags
+// that its own start script has.
+func kafka(jars string) system {
+	return system{"Kafka 4.4.0", func(ctx context.Context, dir string) (*server, error) {
+		addrs, err := freeAddrs(2)
+		if err != nil {
+			return nil, err
+		}
+		settings := filepath.Join(dir, "server.properties")
+		if err := os.WriteFile(settings, kafkaSettings(dir, addrs[0], addrs[1]), 0o600); err != nil {
+			return nil, err
+		}
+		java := []string{
+			"java", "-Xmx1G", "-Xms1G", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20",
+			"-XX:InitiatingHeapOccupancyPercent=35", "-XX:+ExplicitGCInvokesConcurrent", "-Djava.awt.headless=true",
+			"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+			"-cp", filepath.Join(jars, "*"),
+		}
+		format := append(java[:len(java):len(java)], "kafka.tools.StorageTool", "format", "--standalone",
+			"--cluster-id", "c2lsdHN0b25lLWJlbmNoIQ", "--config", settings)
+		if out, err := exec.CommandContext(ctx, format[0], format[1:]...).CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("formatting Kafka's storage: %w: %s", err, out)
+		}
+		return startServer(ctx, dir, addrs[0], append(java, "kafka.Kafka", settings)...)
+	}}
+}
+
+func kafkaSettings(dir, addr, controllerAddr string) []byte {
+	return fmt.Appendf(nil, `process.roles=broker,controller
+node.id=1
+listeners=PLAINTEXT://%[2]s,CONTROLLER://%[3]s
+controller.listener.names=CONTROLLER
+controller.quorum.bootstrap.servers=%[3]s
+log.dirs=%[1]s
+`, filepath.Join(dir, "data"), addr, controllerAddr)
+}
+
+// running is a server that somebody else started and will stop.
+func running(addr string, pid int) system {
+	return system{addr, func(context.Context, string) (*server, error) {
+		return &server{addr: addr, pid: pid}, nil
+	}}
+}
