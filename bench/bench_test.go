@@ -101,7 +101,7 @@ func TestQuantile(t *testing.T) {
 	for i := range 100 {
 		ms = append(ms, time.Duration(i+1)*time.Millisecond)
 	}
-	for q, want := range map[float64]float64{0: 1, 0.5: 50, 0.99: 99, 1: 100} {
+	for q, want := range map[float64]float64{0: 1, 0.5: 50, 0.99: 99, 0.995: 100, 1: 100} {
 		if got := millis(quantile(ms, q)); got != want {
 			t.Errorf("quantile %v is %v ms, want %v", q, got, want)
 		}
