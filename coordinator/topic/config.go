@@ -1,12 +1,15 @@
 package topic
 
+import "github.com/siltstone-io/siltstone/kafka/batch"
+
 // Config is what is in force for a topic, as the log wants it. It is immutable.
 type Config struct {
 	MaxMessageBytes int // of a batch, whole, as it is stored
 
 	// AsProduced: batches stay in the codec that the producer chose. Otherwise
-	// those of another codec are recompressed.
+	// those of another codec than Codec are recompressed.
 	AsProduced                     bool
+	Codec                          batch.Codec
 	GzipLevel, LZ4Level, ZstdLevel int
 
 	AppendTime                                bool  // message.timestamp.type=LogAppendTime
