@@ -66,6 +66,11 @@ func Verify(b []byte) error {
 	if err != nil {
 		return err
 	}
+	return o.VerifyBatches(b)
+}
+
+// VerifyBatches is what Verify does beyond Parse, for the object that b was parsed to.
+func (o *Object) VerifyBatches(b []byte) error {
 	for i := range o.Index.Runs {
 		r := &o.Index.Runs[i]
 		if err := verifyRun(r, b); err != nil {
