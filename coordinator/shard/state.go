@@ -1,86 +1,136 @@
 package shard
 
 import (
+	"cmp"
 	"iter"
+	"maps"
+	"slices"
 
 	"github.com/siltstone-io/siltstone"
-	"github.com/siltstone-io/siltstone/coordinator/ledger"
+	"github.com/siltstone-io/siltstone/coordinator"
 	"github.com/siltstone-io/siltstone/tiered/segment"
 )
 
 // State is the fold of a log shard's ledger. It implements ledger.Fold[Change].
-type State struct{}
+type State struct {
+	epoch  siltstone.Epoch
+	leader siltstone.Incarnation
+	isr    []siltstone.Incarnation
+
+	topics     map[siltstone.TopicID]*openTopic
+	numbers    map[uint32]siltstone.TopicID
+	partitions map[partitionKey]*Partition
+	objects    *objectTable
+	dropped    map[segment.ObjectID]coordinator.Seq // and the entry that gave it up
+}
+
+// openTopic is a topic with open partitions.
+type openTopic struct {
+	number uint32
+	open   int
+}
+
+// partitionKey is how entries name a partition.
+type partitionKey struct {
+	number    uint32
+	partition int32
+}
 
 // New is the fold of no entries: epoch 0, led by nobody, not sealed.
-func New() *State { panic("todo") }
+func New() *State {
+	return &State{
+		topics:     map[siltstone.TopicID]*openTopic{},
+		numbers:    map[uint32]siltstone.TopicID{},
+		partitions: map[partitionKey]*Partition{},
+		objects:    &objectTable{numbers: map[segment.ObjectID]uint32{}},
+		dropped:    map[segment.ObjectID]coordinator.Seq{},
+	}
+}
 
-// Epoch is that of the last Lead.
-func (s *State) Epoch() siltstone.Epoch { panic("todo") }
+// Epoch is that of the last Lead; 0 before the first.
+func (s *State) Epoch() siltstone.Epoch { return s.epoch }
 
 // Leader in office; the zero Incarnation while there is none.
-func (s *State) Leader() siltstone.Incarnation { panic("todo") }
+func (s *State) Leader() siltstone.Incarnation { return s.leader }
 
-// ISR as the last Lead has it, sorted. Not to be changed.
-func (s *State) ISR() []siltstone.Incarnation { panic("todo") }
+// ISR as the last Lead has it, ascending. Not to be changed.
+func (s *State) ISR() []siltstone.Incarnation { return s.isr }
 
-// Sealed says that nobody leads, and anybody may append.
-func (s *State) Sealed() bool { panic("todo") }
+// Sealed says that a Lead has left the shard to nobody, and anybody may append.
+func (s *State) Sealed() bool { return s.epoch > 0 && s.leader == 0 }
 
-// Partition finds an open partition.
-func (s *State) Partition(tp siltstone.TopicPartition) (*Partition, bool) { panic("todo") }
+// Partition finds an open partition. What it returns goes on changing.
+func (s *State) Partition(tp siltstone.TopicPartition) (*Partition, bool) {
+	t, ok := s.topics[tp.Topic]
+	if !ok {
+		return nil, false
+	}
+	p, ok := s.partitions[partitionKey{t.number, tp.Partition}]
+	return p, ok
+}
 
-// Partitions yields the open partitions in their order.
-func (s *State) Partitions() iter.Seq[*Partition] { panic("todo") }
+// Len is how many partitions are open.
+func (s *State) Len() int { return len(s.partitions) }
+
+// Partitions yields the open partitions, in order of TopicPartition.Compare.
+func (s *State) Partitions() iter.Seq[*Partition] {
+	return func(yield func(*Partition) bool) {
+		for _, p := range slices.SortedFunc(maps.Values(s.partitions), comparePartitions) {
+			if !yield(p) {
+				return
+			}
+		}
+	}
+}
+
+func comparePartitions(a, b *Partition) int { return a.TP.Compare(b.TP) }
 
 // Live says that a range refers to the object.
-func (s *State) Live(id segment.ObjectID) bool { panic("todo") }
+func (s *State) Live(id segment.ObjectID) bool { return s.objects.live(id) }
 
-// Dropped says that a Drop has given the object up.
-func (s *State) Dropped(id segment.ObjectID) bool { panic("todo") }
-
-// Apply folds one entry. The error, for an unknown kind, wraps siltstone.ErrNewerFormat.
-func (s *State) Apply(e ledger.Entry) (Change, error) { panic("todo") }
-
-// Rows yields the checkpoint's rows, sorted by key.
-func (s *State) Rows(yield func(key, value []byte) bool) { panic("todo") }
-
-// Restore takes back one row.
-func (s *State) Restore(key, value []byte) error { panic("todo") }
-
-// AddRows takes the producers and transactions of one range from the rows of
-// its run in an object's index. Ranges are given in order of their offsets;
-// one that was given before changes nothing.
-func (s *State) AddRows(tp siltstone.TopicPartition, base siltstone.Offset, rows []segment.Row) error {
-	panic("todo")
+// Dropped says which entry gave the object up; false if none did.
+func (s *State) Dropped(id segment.ObjectID) (coordinator.Seq, bool) {
+	seq, ok := s.dropped[id]
+	return seq, ok
 }
 
-// Change is what an entry changed.
-type Change struct {
-	Kind byte
-	Void string // why the entry was void; empty where it was not
-
-	Elected  bool // a Lead of a new epoch
-	Jumped   bool // an unclean one: the next offset of every open partition has moved up
-	Opened   []*Partition
-	Assigned []Assigned // by a Segment, in its order
-	Trimmed  []Trimmed
-	Replaced []siltstone.TopicPartition // by a Replace; their ranges are others now
+// droppedObjects is what has been given up, in order.
+func (s *State) droppedObjects() []segment.ObjectID {
+	return slices.SortedFunc(maps.Keys(s.dropped), segment.ObjectID.Compare)
 }
 
-// Assigned is one range that a Segment added.
-type Assigned struct {
-	Partition *Partition
-	Object    segment.ObjectID
-	Base      siltstone.Offset
-	Offsets   int64
+// open adds a partition.
+func (s *State) open(tp siltstone.TopicPartition, number uint32) *Partition {
+	t := s.topics[tp.Topic]
+	if t == nil {
+		t = &openTopic{number: number}
+		s.topics[tp.Topic], s.numbers[number] = t, tp.Topic
+	}
+	t.open++
+	p := &Partition{TP: tp, Number: number, objects: s.objects}
+	s.partitions[partitionKey{number, tp.Partition}] = p
+	return p
 }
 
-// End is the offset after the range's last.
-func (a Assigned) End() siltstone.Offset { return a.Base + siltstone.Offset(a.Offsets) }
+// close removes a partition, and the topic's number with its last one.
+func (s *State) close(p *Partition) {
+	p.replace(0, len(p.spans), nil)
+	delete(s.partitions, partitionKey{p.Number, p.TP.Partition})
+	t := s.topics[p.TP.Topic]
+	t.open--
+	if t.open == 0 {
+		delete(s.topics, p.TP.Topic)
+		delete(s.numbers, p.Number)
+	}
+}
 
-// Trimmed is one partition whose log start moved, or that is gone.
-type Trimmed struct {
-	Partition siltstone.TopicPartition
-	Start     siltstone.Offset
-	Gone      bool
+// free says that no other topic has the id's number, nor the id another number.
+func (s *State) free(id siltstone.TopicID, number uint32) bool {
+	t, known := s.topics[id]
+	owner, taken := s.numbers[number]
+	return (!known || t.number == number) && (!taken || owner == id)
+}
+
+func sortedISR(isr []siltstone.Incarnation) []siltstone.Incarnation {
+	return slices.SortedFunc(slices.Values(isr), cmp.Compare[siltstone.Incarnation])
 }
