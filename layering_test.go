@@ -45,7 +45,7 @@ var layers = []struct {
 	// What is kept in the coordinator; siblings are blind to each other.
 	{1, "coordinator/internal/wire", "."},
 	{1, "coordinator/ledger", ". internal/planted coordinator coordinator/internal/wire tiered/bucket"},
-	{1, "coordinator/shard", ". coordinator coordinator/internal/wire coordinator/ledger tiered/segment"},
+	{1, "coordinator/shard", ". kafka/batch coordinator coordinator/internal/wire coordinator/ledger tiered/segment"},
 	{1, "coordinator/topic", ". coordinator coordinator/internal/wire coordinator/ledger kafka/batch"},
 
 	{2, "tiered", ". kafka/batch tiered/bucket tiered/segment coordinator coordinator/ledger coordinator/shard"},
