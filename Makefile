@@ -10,10 +10,10 @@ build: ## the binary, in bin/
 	$(GO) build -o $(BIN)/siltstone ./cmd/siltstone
 
 check: fmt vet lint layers ## the quick inner loop
-	$(GO) test -short ./...
+	$(GO) test -short $$($(GO) list ./... | grep -v /e2e$$)
 
 fmt:
-	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \
+	@unformatted=$$(gofmt -l .); \
 	if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 
 vet:
@@ -35,11 +35,11 @@ test: ## everything that CI runs; installs what it needs, prints the minutes of 
 	./scripts/test
 
 prove: ## the long counts: 2,000 seeds, 20 kills, 100 MB through every codec
-	./scripts/prove
+	./scripts/test tools prove-sim prove-e2e
 
 SEED ?= 1
 sim: ## one seed of the simulator, with its trace
-	$(GO) test ./sim -run TestSeed -count=1 -v -args -seed=$(SEED)
+	$(GO) test ./sim -run TestSeeds -count=1 -v -seed=$(SEED)
 
 spec: ## search the protocol's model; 4 minutes
 	$(GO) run ./spec
