@@ -113,6 +113,11 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if o.doc != "" { // known now, not after ten minutes
+		if _, _, err := aroundFigures(o.doc); err != nil {
+			return err
+		}
+	}
 	report := newReport(o, args)
 	for round := range o.rounds {
 		// What runs first in one round runs last in the next.

@@ -107,18 +107,27 @@ const (
 	endMark   = "<!-- end of figures -->\n"
 )
 
-// writeInto puts figures between the marks of a page.
-func writeInto(path, figures string) error {
+// aroundFigures is what stands before and after the figures on a page.
+func aroundFigures(path string) (before, after []byte, err error) {
 	page, err := os.ReadFile(path)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	before, rest, found := bytes.Cut(page, []byte(beginMark))
 	_, after, ended := bytes.Cut(rest, []byte(endMark))
 	if !found || !ended {
-		return fmt.Errorf("%s has no place for figures, between %q and %q", path, beginMark, endMark)
+		return nil, nil, fmt.Errorf("%s has no place for figures, between %q and %q", path, beginMark, endMark)
 	}
-	page = slices.Concat(before, []byte(beginMark+"\n"+figures+"\n"+endMark), after)
+	return before, after, nil
+}
+
+// writeInto puts figures between the marks of a page.
+func writeInto(path, figures string) error {
+	before, after, err := aroundFigures(path)
+	if err != nil {
+		return err
+	}
+	page := slices.Concat(before, []byte(beginMark+"\n"+figures+"\n"+endMark), after)
 	return os.WriteFile(path, page, 0o644)
 }
 
