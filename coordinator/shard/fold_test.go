@@ -159,6 +159,7 @@ func TestSegmentAssignsOffsets(t *testing.T) {
 func TestWhoMayAppend(t *testing.T) {
 	f := newFolder(t)
 	f.void("epoch", openAll) // nobody leads yet, and it is not sealed either
+	f.void("epoch 0", &Open{Topics: openAll.Topics})
 	f.must(leadAlice)
 	f.void("leader is", &Open{Epoch: 1, Writer: bob, Topics: openAll.Topics})
 	f.must(openAll)
