@@ -213,17 +213,6 @@ func check(t *testing.T, dir string) report {
 	return r
 }
 
-// eventually waits for a condition.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	for tick := time.NewTicker(10 * time.Millisecond); !ok(); <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-	}
-}
-
 func lines(n int, format string) string {
 	var b strings.Builder
 	for i := range n {
