@@ -1,4 +1,3 @@
-// Package kafka is a door to the log: a server of the Kafka protocol.
 package kafka
 
 import (

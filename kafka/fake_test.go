@@ -1,0 +1,293 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/coordinator"
+	"github.com/siltstone-io/siltstone/coordinator/ledger"
+	"github.com/siltstone-io/siltstone/coordinator/topic"
+	"github.com/siltstone-io/siltstone/kafka/batch"
+)
+
+// fakeLog is a log in memory, of one leader at one epoch, that flushes at once.
+type fakeLog struct {
+	mu         sync.Mutex
+	partitions map[siltstone.TopicPartition]*fakePartition
+	changed    chan struct{} // closed and made anew when something was appended
+	epoch      siltstone.Epoch
+
+	// What a test may set before the server starts.
+	hold     chan struct{}                           // appends are decided once it is closed
+	fail     func(tp siltstone.TopicPartition) error // instead of an outcome
+	released int                                     // results given back
+	fetches  []siltstone.FetchRequest                // as they came
+	appends  int                                     // requests
+	find     func() (siltstone.TimedOffset, error)   // instead of looking
+	epochEnd func(epoch siltstone.Epoch) siltstone.EpochEnd
+}
+
+type fakePartition struct {
+	batches [][]byte
+	next    siltstone.Offset
+	start   siltstone.Offset
+}
+
+func newFakeLog() *fakeLog {
+	return &fakeLog{partitions: map[siltstone.TopicPartition]*fakePartition{}, changed: make(chan struct{}), epoch: 7}
+}
+
+func (l *fakeLog) partition(tp siltstone.TopicPartition) *fakePartition {
+	p, ok := l.partitions[tp]
+	if !ok {
+		p = &fakePartition{}
+		l.partitions[tp] = p
+	}
+	return p
+}
+
+func (l *fakeLog) Append(_ context.Context, r *siltstone.AppendRequest) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.appends++
+	if l.hold != nil {
+		go func() {
+			<-l.hold
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.append(r)
+		}()
+		return nil
+	}
+	l.append(r)
+	return nil
+}
+
+func (l *fakeLog) append(r *siltstone.AppendRequest) {
+	defer close(r.Done)
+	for i := range r.Parts {
+		part := &r.Parts[i]
+		if l.fail != nil {
+			if part.Err = l.fail(part.Partition); part.Err != nil {
+				part.Base, part.LogStart = -1, -1
+				continue
+			}
+		}
+		p := l.partition(part.Partition)
+		part.Base, part.LogStart = p.next, p.start
+		for b, err := range batch.All(part.Batches) {
+			if err != nil {
+				panic(err) // the door has checked it
+			}
+			own := slices.Clone(b)
+			h, _ := batch.ParseHeader(own)
+			batch.Stamp(own, p.next, l.epoch)
+			p.batches = append(p.batches, own)
+			p.next += siltstone.Offset(h.Records)
+		}
+	}
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+func (l *fakeLog) Fetch(ctx context.Context, r *siltstone.FetchRequest) (*siltstone.FetchResult, error) {
+	l.mu.Lock()
+	l.fetches = append(l.fetches, *r)
+	l.mu.Unlock()
+	timer := time.NewTimer(time.Until(r.Deadline))
+	defer timer.Stop()
+	for expired := false; ; {
+		l.mu.Lock()
+		result, bytes, failed := l.fetch(r)
+		changed := l.changed
+		l.mu.Unlock()
+		if failed || expired || bytes >= r.MinBytes {
+			return result, nil
+		}
+		select {
+		case <-changed:
+		case <-timer.C:
+			expired = true
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (l *fakeLog) fetch(r *siltstone.FetchRequest) (result *siltstone.FetchResult, bytes int, failed bool) {
+	result = &siltstone.FetchResult{Release: func() {
+		l.mu.Lock()
+		l.released++
+		l.mu.Unlock()
+	}}
+	for _, want := range r.Parts {
+		part := siltstone.FetchedPart{HighWatermark: -1, LastStable: -1, Start: -1, DivergingEpoch: -1, DivergingEnd: -1}
+		p := l.partition(want.Partition)
+		switch {
+		case l.fail != nil && l.fail(want.Partition) != nil:
+			part.Err = l.fail(want.Partition)
+		case want.Epoch > l.epoch:
+			part.Err = siltstone.ErrUnknownEpoch
+		case want.Epoch >= 0 && want.Epoch < l.epoch:
+			part.Err = siltstone.ErrFencedEpoch
+		case want.Offset < p.start || want.Offset > p.next:
+			part.Err = siltstone.ErrOffsetOutOfRange
+		case want.LastEpoch > l.epoch:
+			part.DivergingEpoch, part.DivergingEnd = l.epoch, p.next
+			failed = true
+			fallthrough
+		default:
+			part.HighWatermark, part.LastStable, part.Start = p.next, p.next, p.start
+		}
+		failed = failed || part.Err != nil
+		if part.Err == nil && part.DivergingEpoch < 0 {
+			size := 0
+			for _, b := range p.batches {
+				h, _ := batch.ParseHeader(b)
+				if h.BaseOffset+siltstone.Offset(h.LastOffsetDelta) < want.Offset {
+					continue
+				}
+				first := bytes == 0
+				if !first && (size+len(b) > want.MaxBytes || bytes+len(b) > r.MaxBytes) {
+					break
+				}
+				part.Records = append(part.Records, b)
+				size, bytes = size+len(b), bytes+len(b)
+			}
+		}
+		result.Parts = append(result.Parts, part)
+	}
+	return result, bytes, failed
+}
+
+func (l *fakeLog) OffsetForTime(_ context.Context, tp siltstone.TopicPartition, at int64,
+	epoch siltstone.Epoch, _ siltstone.Isolation) (siltstone.TimedOffset, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.find != nil {
+		return l.find()
+	}
+	p := l.partition(tp)
+	switch {
+	case epoch > l.epoch:
+		return siltstone.TimedOffset{}, siltstone.ErrUnknownEpoch
+	case epoch >= 0 && epoch < l.epoch:
+		return siltstone.TimedOffset{}, siltstone.ErrFencedEpoch
+	case at == siltstone.TimeLatest:
+		return siltstone.TimedOffset{Offset: p.next, Timestamp: -1, Epoch: l.epoch}, nil
+	case at == siltstone.TimeEarliest:
+		return siltstone.TimedOffset{Offset: p.start, Timestamp: -1, Epoch: l.epoch}, nil
+	}
+	found := siltstone.TimedOffset{Offset: -1, Timestamp: -1, Epoch: -1}
+	for _, b := range p.batches {
+		for r, err := range batch.Records(b, 0) {
+			if err != nil {
+				return found, err
+			}
+			if at == siltstone.TimeMaxTimestamp && r.Timestamp > found.Timestamp {
+				found = siltstone.TimedOffset{Offset: r.Offset, Timestamp: r.Timestamp, Epoch: l.epoch}
+			}
+			if at >= 0 && r.Timestamp >= at {
+				return siltstone.TimedOffset{Offset: r.Offset, Timestamp: r.Timestamp, Epoch: l.epoch}, nil
+			}
+		}
+	}
+	return found, nil
+}
+
+func (l *fakeLog) EpochEnd(_ context.Context, tp siltstone.TopicPartition, epoch, current siltstone.Epoch) (siltstone.EpochEnd, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case current > l.epoch:
+		return siltstone.EpochEnd{}, siltstone.ErrUnknownEpoch
+	case current >= 0 && current < l.epoch:
+		return siltstone.EpochEnd{}, siltstone.ErrFencedEpoch
+	case epoch < l.epoch:
+		return siltstone.EpochEnd{Epoch: -1, End: -1}, nil
+	}
+	return siltstone.EpochEnd{Epoch: l.epoch, End: l.partition(tp).next}, nil
+}
+
+// fakeTopics is the cluster ledger's fold, without the ledger.
+type fakeTopics struct {
+	mu    sync.Mutex
+	state *topic.State
+	seq   coordinator.Seq
+	down  error // what Change says
+}
+
+func (f *fakeTopics) fold() *topic.State {
+	if f.state == nil {
+		f.state = topic.New()
+	}
+	return f.state
+}
+
+func (f *fakeTopics) Topics() *topic.View {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.fold().View()
+}
+
+func (f *fakeTopics) Change(_ context.Context, decide func(*topic.View) topic.Decision) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.down != nil {
+		return f.down
+	}
+	// As under the append rule, the first decision may come too late.
+	decide(f.fold().View())
+	d := decide(f.fold().View())
+	if len(d.Body) == 0 {
+		return nil
+	}
+	f.seq++
+	change, err := f.fold().Apply(ledger.Entry{Seq: f.seq, Kind: d.Kind, TimeMS: time.Now().UnixMilli(), Body: d.Body})
+	if err != nil || change.Void != "" {
+		return fmt.Errorf("%w: void: %s", err, change.Void)
+	}
+	return nil
+}
+
+// fakeCluster has nodes 0 and 1. Node 0, the server, leads everything that is
+// not given to another.
+type fakeCluster struct {
+	mu      sync.Mutex
+	info    ClusterInfo
+	leaders map[siltstone.TopicPartition]int32
+	epoch   siltstone.Epoch
+}
+
+func newFakeCluster() *fakeCluster {
+	return &fakeCluster{
+		info: ClusterInfo{ID: "cluster-of-tests", Self: 0, Controller: 0, Nodes: []Node{
+			{ID: 0, Host: "127.0.0.1", Port: 1}, {ID: 1, Host: "127.0.0.1", Port: 2, Rack: "zone-b"},
+		}},
+		leaders: map[siltstone.TopicPartition]int32{},
+		epoch:   7,
+	}
+}
+
+func (c *fakeCluster) Describe() ClusterInfo {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.info
+}
+
+func (c *fakeCluster) Leader(tp siltstone.TopicPartition) (int32, siltstone.Epoch, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	id, given := c.leaders[tp]
+	return id, c.epoch, !given || id >= 0
+}
+
+func (c *fakeCluster) set(change func(*fakeCluster)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change(c)
+}

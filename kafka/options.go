@@ -1,0 +1,112 @@
+package kafka
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Options of a server.
+type Options struct {
+	Log     Log
+	Topics  Topics
+	Cluster Cluster
+	// Random makes topic and fetch session ids. It is called from many
+	// goroutines and must not repeat itself from one run to the next.
+	Random func() uint64
+	Logger *slog.Logger          // nil: none
+	Meter  prometheus.Registerer // nil: none
+	Limits Limits
+}
+
+// Limits bound what clients can cost. Zero is the default of a field.
+type Limits struct {
+	// Connections open at once (10,000); further ones are closed at once.
+	Connections int
+	// FrameBytes is the largest request (100 MiB, as socket.request.max.bytes).
+	FrameBytes int
+	// MemoryBytes is what requests may hold together, from before their frame
+	// is read until they are answered (256 MiB). Beyond it they wait unread. A
+	// request other than Produce is counted decodedFactor times, so it
+	// can be at most MemoryBytes/decodedFactor long.
+	MemoryBytes int
+	// InFlight is how many requests of one connection may wait for their
+	// answer (128); what comes after waits unread.
+	InFlight int
+	// FetchBytes is the most record bytes in one answer (55 MiB, as
+	// fetch.max.bytes); one batch may be more.
+	FetchBytes int
+	// FetchSessions are kept at most (1000, as
+	// max.incremental.fetch.session.cache.slots), FetchSessionPartitions all
+	// together (1,000,000).
+	FetchSessions, FetchSessionPartitions int
+
+	// FirstFrame is how long a new connection may take for its first request (30 s).
+	FirstFrame time.Duration
+	// Frame is how long a request may take from its first byte to its last (30 s).
+	Frame time.Duration
+	// Idle is how long a connection without requests stays open (10 min, as connections.max.idle.ms).
+	Idle time.Duration
+	// Write is how long a client may take to read a MiB of an answer (30 s).
+	Write time.Duration
+	// Drain is how long requests in flight have to end when the server stops
+	// (5 s); negative: none.
+	Drain time.Duration
+}
+
+// decodedFactor bounds the memory that a decoded request takes, in lengths of
+// its frame. The worst are small structs with unknown tags, each a map.
+const decodedFactor = 96
+
+func (o *Options) validate() error {
+	if o.Log == nil || o.Topics == nil || o.Cluster == nil || o.Random == nil {
+		return errors.New("kafka: a log, topics, a cluster and a source of random ids are needed")
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	l := &o.Limits
+	ints := []struct {
+		name  string
+		value *int
+		byDef int
+	}{
+		{"connections", &l.Connections, 10_000},
+		{"frame bytes", &l.FrameBytes, 100 << 20},
+		{"memory bytes", &l.MemoryBytes, 256 << 20},
+		{"in flight", &l.InFlight, 128},
+		{"fetch bytes", &l.FetchBytes, 55 << 20},
+		{"fetch sessions", &l.FetchSessions, 1000},
+		{"fetch session partitions", &l.FetchSessionPartitions, 1_000_000},
+	}
+	for _, i := range ints {
+		if *i.value < 0 {
+			return fmt.Errorf("kafka: %s: %d is negative", i.name, *i.value)
+		}
+		if *i.value == 0 {
+			*i.value = i.byDef
+		}
+	}
+	durations := []struct {
+		value *time.Duration
+		byDef time.Duration
+	}{
+		{&l.FirstFrame, 30 * time.Second},
+		{&l.Frame, 30 * time.Second},
+		{&l.Idle, 10 * time.Minute},
+		{&l.Write, 30 * time.Second},
+		{&l.Drain, 5 * time.Second},
+	}
+	for _, d := range durations {
+		if *d.value == 0 {
+			*d.value = d.byDef
+		}
+	}
+	if l.FrameBytes > l.MemoryBytes {
+		return fmt.Errorf("kafka: a frame of %d bytes does not fit into %d bytes for requests", l.FrameBytes, l.MemoryBytes)
+	}
+	return nil
+}

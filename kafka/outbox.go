@@ -1,0 +1,151 @@
+package kafka
+
+import (
+	"encoding/binary"
+	"net"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+const (
+	// flushBytes of answers are written out even if the next is ready too.
+	flushBytes = 64 << 10
+	// keptBytes of an outbox's buffer are kept from one answer to the next.
+	keptBytes = 256 << 10
+	// pieceBytes may take Limits.Write to be taken by the client.
+	pieceBytes = 1 << 20
+)
+
+// outbox collects a connection's answers and writes them. Record batches are
+// not copied into it: they are spliced in when it is written, so that they go
+// from the log's memory to the socket in one vectored write.
+type outbox struct {
+	server *Server
+	conn   net.Conn
+
+	buf      []byte // answers without their record batches
+	splices  []splice
+	release  []func() // once the splices are written
+	answers  int
+	spliced  int // bytes, of the answer being written
+	firstAt  int // where that answer begins in buf
+	vectored net.Buffers
+
+	// Of the last answers to Produce and Fetch, to be used again.
+	produce    kmsg.ProduceResponse
+	partitions []kmsg.ProduceResponseTopicPartition
+}
+
+// splice is what goes between buf[:at] and buf[at:].
+type splice struct {
+	at      int
+	records [][]byte
+}
+
+// begin starts the answer to a request: size, correlation id and tags.
+func (o *outbox) begin(r *request) {
+	o.firstAt, o.spliced = len(o.buf), 0
+	o.buf = append(o.buf, 0, 0, 0, 0)
+	o.buf = binary.BigEndian.AppendUint32(o.buf, uint32(r.correlation))
+	// An answer to ApiVersions never has tags in its header (KIP-511): the
+	// client may not know yet what the server speaks.
+	if r.flexible() && r.api.key != kmsg.ApiVersions {
+		o.buf = append(o.buf, 0)
+	}
+}
+
+// end completes the answer.
+func (o *outbox) end(r *request) {
+	size := len(o.buf) - o.firstAt - sizeBytes + o.spliced
+	binary.BigEndian.PutUint32(o.buf[o.firstAt:], uint32(size))
+	o.answers++
+	r.api.seconds.Observe(time.Since(r.arrived).Seconds())
+}
+
+// splice puts record batches at the end of what is written so far.
+func (o *outbox) splice(records [][]byte, bytes int) {
+	if bytes > 0 {
+		o.splices = append(o.splices, splice{at: len(o.buf), records: records})
+		o.spliced += bytes
+	}
+}
+
+// message is a whole answer without record batches.
+func (o *outbox) message(r *request, m kmsg.Response) {
+	m.SetVersion(r.version)
+	o.begin(r)
+	o.buf = m.AppendTo(o.buf)
+	o.end(r)
+}
+
+// full says that it is time to write.
+func (o *outbox) full() bool { return len(o.buf) >= flushBytes || len(o.splices) > 0 }
+
+// flush writes all answers. What was spliced is given back, written or not.
+func (o *outbox) flush() error {
+	if len(o.buf) == 0 {
+		return nil
+	}
+	defer o.reset()
+	at := 0
+	for _, s := range o.splices {
+		if s.at > at {
+			o.vectored = append(o.vectored, o.buf[at:s.at])
+			at = s.at
+		}
+		o.vectored = append(o.vectored, s.records...)
+	}
+	if at < len(o.buf) {
+		o.vectored = append(o.vectored, o.buf[at:])
+	}
+	return o.write(o.vectored)
+}
+
+// write writes piece by piece, so that a client has time for each, and none
+// for reading a large answer byte by byte.
+func (o *outbox) write(all net.Buffers) error {
+	for len(all) > 0 {
+		n, size := 0, 0
+		for n < len(all) && (n == 0 || size+len(all[n]) <= pieceBytes) {
+			size += len(all[n])
+			n++
+		}
+		piece := all[:n]
+		var rest []byte
+		if size > pieceBytes { // one buffer of more than a piece
+			rest, piece[0] = piece[0][pieceBytes:], piece[0][:pieceBytes]
+		}
+		if err := o.conn.SetWriteDeadline(time.Now().Add(o.server.limits.Write)); err != nil {
+			return gone(err)
+		}
+		written, err := piece.WriteTo(o.conn)
+		o.server.metrics.sent.Add(float64(written))
+		if timedOut(err) {
+			return errSlowReader
+		}
+		if err != nil {
+			return gone(err)
+		}
+		if rest != nil {
+			all[0] = rest
+			continue
+		}
+		all = all[n:]
+	}
+	return nil
+}
+
+func (o *outbox) reset() {
+	for _, release := range o.release {
+		release()
+	}
+	clear(o.release)
+	clear(o.splices)
+	clear(o.vectored[:cap(o.vectored)])
+	o.release, o.splices, o.vectored = o.release[:0], o.splices[:0], o.vectored[:0]
+	if cap(o.buf) > keptBytes {
+		o.buf = nil
+	}
+	o.buf, o.answers = o.buf[:0], 0
+}

@@ -1,0 +1,121 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// table is every API that is served and its versions, as ApiVersions lists
+// them. Floors are Kafka 4's (KIP-896) or lower, ceilings the newest that are
+// served fully. The one exception is Produce below v3: it is listed for old
+// librdkafka's sake, and refused partition by partition (KAFKA-18659).
+func table() []api {
+	return []api{
+		{key: kmsg.Produce, min: 0, max: 13, start: startProduce},
+		{key: kmsg.Fetch, min: 4, max: 18, start: startFetch},
+		{key: kmsg.ListOffsets, min: 1, max: 11, start: call((*Server).listOffsets)},
+		{key: kmsg.Metadata, min: 0, max: 13, start: call((*Server).metadata)},
+		{key: kmsg.FindCoordinator, min: 0, max: 6, start: call((*Server).findCoordinator)},
+		{key: kmsg.ApiVersions, min: 0, max: 5, start: startAPIVersions},
+		{key: kmsg.CreateTopics, min: 2, max: 7, start: call((*Server).createTopics)},
+		{key: kmsg.DeleteTopics, min: 1, max: 6, start: call((*Server).deleteTopics)},
+		{key: kmsg.OffsetForLeaderEpoch, min: 2, max: 4, start: call((*Server).offsetForLeaderEpoch)},
+		{key: kmsg.DescribeConfigs, min: 1, max: 4, start: call((*Server).describeConfigs)},
+		{key: kmsg.CreatePartitions, min: 0, max: 3, start: call((*Server).createPartitions)},
+		{key: kmsg.IncrementalAlterConfigs, min: 0, max: 1, start: call((*Server).incrementalAlterConfigs)},
+		{key: kmsg.DescribeCluster, min: 0, max: 2, start: call((*Server).describeCluster)},
+		{key: kmsg.DescribeTopicPartitions, min: 0, max: 0, start: call((*Server).describeTopicPartitions)},
+	}
+}
+
+// api is one row of the table.
+type api struct {
+	key      kmsg.Key
+	min, max int16
+	// start is run by a connection's reader, for one request after the other:
+	// it decodes, validates and submits. An error closes the connection.
+	start func(*conn, *request) (answer, error)
+
+	// Filled in by newAPIs.
+	name     string
+	flexible int16 // the first version with tagged fields (KIP-482)
+	seconds  prometheus.Observer
+}
+
+// serves says whether a version is in the range.
+func (a *api) serves(version int16) bool { return a.min <= version && version <= a.max }
+
+// memoryFactor is how often a request's length counts against the memory for
+// requests. Produce is not decoded into anything much larger than its frame.
+func (a *api) memoryFactor() int64 {
+	if a.key == kmsg.Produce {
+		return 1
+	}
+	return decodedFactor
+}
+
+// newAPIs is the table, each row at the index of its key; nil where there is none.
+func newAPIs(m *metrics) []*api {
+	var byKey []*api
+	for _, row := range table() {
+		row.name = row.key.Name()
+		row.seconds = m.seconds.WithLabelValues(row.name)
+		message := row.key.Request()
+		for message.SetVersion(0); !message.IsFlexible(); row.flexible++ {
+			message.SetVersion(row.flexible + 1)
+		}
+		for len(byKey) <= int(row.key) {
+			byKey = append(byKey, nil)
+		}
+		byKey[row.key] = &row
+	}
+	return byKey
+}
+
+// answer is what comes of a request.
+type answer interface {
+	// ready says that respond will not wait.
+	ready() bool
+	// respond waits for the outcome and writes it into out. It is run by the
+	// connection's writer, for one answer after the other. An error closes the
+	// connection. It returns promptly once ctx has ended.
+	respond(ctx context.Context, out *outbox) error
+}
+
+// call makes a start of a function from request to response, which is run when
+// its answer is due: so requests of a connection take effect in their order.
+func call[Q any, P interface {
+	*Q
+	kmsg.Request
+}, R kmsg.Response](serve func(*Server, context.Context, P) R) func(*conn, *request) (answer, error) {
+	return func(_ *conn, r *request) (answer, error) {
+		q := P(new(Q))
+		if err := decode(q, r); err != nil {
+			return nil, err
+		}
+		return callAnswer(func(ctx context.Context, out *outbox) error {
+			out.message(r, serve(r.server, ctx, q))
+			return nil
+		}), nil
+	}
+}
+
+// callAnswer is an answer that is worked out when it is due.
+type callAnswer func(ctx context.Context, out *outbox) error
+
+func (callAnswer) ready() bool { return false }
+
+func (f callAnswer) respond(ctx context.Context, out *outbox) error { return f(ctx, out) }
+
+// decode reads a request's body. kmsg holds every count in it against the
+// bytes that are left before it allocates.
+func decode(message kmsg.Request, r *request) error {
+	message.SetVersion(r.version)
+	if err := message.ReadFrom(r.body); err != nil {
+		return fmt.Errorf("%w: %s v%d: %w", errMalformed, r.api.name, r.version, err)
+	}
+	return nil
+}
