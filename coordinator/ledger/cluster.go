@@ -68,20 +68,26 @@ func (ids clusterIDs) foreign() error {
 	return fmt.Errorf("the coordinator is of cluster %s, the bucket of %s: one of them %w", ids.coordinator, ids.bucket, siltstone.ErrForeign)
 }
 
-// clusterIDs reads the bucket first, as it is the first that is written: there
-// is no moment when only the coordinator has an id.
+// clusterIDs reads the coordinator first, as it is the last that is written:
+// there is no moment when only the coordinator has an id.
 func (c *Client) clusterIDs(ctx context.Context) (ids clusterIDs, err error) {
-	object, err := c.o.Bucket.Get(ctx, coordinator.ClusterKey, 0, -1)
-	if err != nil && !errors.Is(err, bucket.ErrNotFound) {
-		return ids, fmt.Errorf("read the bucket's cluster id: %w", err)
+	if ids.coordinator, err = c.registeredID(ctx); err != nil {
+		return ids, err
 	}
-	if err == nil {
-		if ids.bucket, err = parseClusterID("bucket", object); err != nil {
-			return ids, err
-		}
-	}
-	ids.coordinator, err = c.registeredID(ctx)
+	ids.bucket, err = c.storedID(ctx)
 	return ids, err
+}
+
+// storedID is the bucket's, zero if there is none.
+func (c *Client) storedID(ctx context.Context) (siltstone.ClusterID, error) {
+	object, err := c.o.Bucket.Get(ctx, coordinator.ClusterKey, 0, -1)
+	if errors.Is(err, bucket.ErrNotFound) {
+		return siltstone.ClusterID{}, nil
+	}
+	if err != nil {
+		return siltstone.ClusterID{}, fmt.Errorf("read the bucket's cluster id: %w", err)
+	}
+	return parseClusterID("bucket", object)
 }
 
 // registeredID is the coordinator's, zero if there is none.
@@ -106,21 +112,18 @@ func (c *Client) claimBucket(ctx context.Context, fresh siltstone.ClusterID) (si
 	if err != nil {
 		return siltstone.ClusterID{}, fmt.Errorf("look whether the bucket is empty: %w", err)
 	}
-	if len(found) > 0 && found[0].Key != coordinator.ClusterKey {
-		return siltstone.ClusterID{}, fmt.Errorf("the bucket has no cluster id, but an object %q: it %w", found[0].Key, siltstone.ErrForeign)
+	if len(found) == 0 {
+		err = c.o.Bucket.Put(ctx, coordinator.ClusterKey, bucket.Body{encodeClusterID(fresh)})
+		if err != nil && !errors.Is(err, bucket.ErrExists) {
+			return siltstone.ClusterID{}, fmt.Errorf("write the bucket's cluster id: %w", err)
+		}
 	}
-	err = c.o.Bucket.Put(ctx, coordinator.ClusterKey, bucket.Body{encodeClusterID(fresh)})
-	if err == nil {
-		return fresh, nil
+	// Whatever else is in the bucket of a cluster came after its id.
+	id, err := c.storedID(ctx)
+	if err == nil && id == (siltstone.ClusterID{}) && len(found) > 0 {
+		err = fmt.Errorf("the bucket has no cluster id, but an object %q: it %w", found[0].Key, siltstone.ErrForeign)
 	}
-	if !errors.Is(err, bucket.ErrExists) {
-		return siltstone.ClusterID{}, fmt.Errorf("write the bucket's cluster id: %w", err)
-	}
-	object, err := c.o.Bucket.Get(ctx, coordinator.ClusterKey, 0, -1)
-	if err != nil {
-		return siltstone.ClusterID{}, fmt.Errorf("read the bucket's cluster id: %w", err)
-	}
-	return parseClusterID("bucket", object)
+	return id, err
 }
 
 // claimCoordinator writes the bucket's id into an empty coordinator. That it

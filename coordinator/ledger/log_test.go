@@ -9,6 +9,7 @@ import (
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator"
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
+	"github.com/siltstone-io/siltstone/internal/planted"
 )
 
 // history is entries 1..n of a ledger, each by another writer.
@@ -160,4 +161,13 @@ func TestSettleRefuses(t *testing.T) {
 			wantBodies(t, l.Fold(), "a", "b")
 		})
 	}
+}
+
+func TestPlantedTwoAppendsInFlight(t *testing.T) {
+	l := newLog()
+	l.Bug = planted.ForTest(t, planted.TwoAppendsInFlight)
+	first := mustPropose(t, l, "mine", 0, nonce(1))
+	mustPropose(t, l, "mine", 0, nonce(2))
+	// The second hides the first.
+	mustSettle(t, l, ledger.Outcome{Nonce: first.Nonce, Won: true, Entries: []coordinator.Entry{own(first)}}, false)
 }

@@ -8,13 +8,13 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
-	"testing"
 
 	"github.com/siltstone-io/siltstone/coordinator"
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
 	"github.com/siltstone-io/siltstone/coordinator/memory"
 	"github.com/siltstone-io/siltstone/tiered/bucket"
 	bucketmemory "github.com/siltstone-io/siltstone/tiered/bucket/memory"
+	"pgregory.net/rapid"
 )
 
 // toy is a fold whose state is all bodies in order, so that any difference
@@ -90,7 +90,7 @@ func nonce(n ...byte) (nonce coordinator.Nonce) {
 	return nonce
 }
 
-func mustPropose(t testing.TB, l *toyLog, body string, timeMS int64, n coordinator.Nonce) ledger.Proposal {
+func mustPropose(t rapid.TB, l *toyLog, body string, timeMS int64, n coordinator.Nonce) ledger.Proposal {
 	t.Helper()
 	p, err := l.Propose(toyKind, []byte(body), timeMS, n)
 	if err != nil {
@@ -100,11 +100,11 @@ func mustPropose(t testing.TB, l *toyLog, body string, timeMS int64, n coordinat
 }
 
 // fill appends bodies through a log, each at its time, and wins every time.
-func (r rig) fill(t testing.TB, l *toyLog, timeMS int64, bodies ...string) {
+func (r rig) fill(t rapid.TB, l *toyLog, timeMS int64, bodies ...string) {
 	t.Helper()
 	for _, body := range bodies {
 		p := mustPropose(t, l, body, timeMS, nonce(0xff, byte(l.Position().Seq), byte(l.Position().Seq>>8)))
-		o, err := r.Append(t.Context(), p)
+		o, err := r.Append(context.Background(), p)
 		if err != nil || !o.Won {
 			t.Fatalf("append %q: %+v, %v", body, o, err)
 		}
@@ -114,7 +114,7 @@ func (r rig) fill(t testing.TB, l *toyLog, timeMS int64, bodies ...string) {
 	}
 }
 
-func (r rig) load(t testing.TB) ledger.Loaded[*toy, int] {
+func (r rig) load(t rapid.TB) ledger.Loaded[*toy, int] {
 	t.Helper()
 	got, err := ledger.LoadFold(context.Background(), r.Client, "toy", newToy)
 	if err != nil {
@@ -123,7 +123,7 @@ func (r rig) load(t testing.TB) ledger.Loaded[*toy, int] {
 	return got
 }
 
-func wantBodies(t testing.TB, f *toy, want ...string) {
+func wantBodies(t rapid.TB, f *toy, want ...string) {
 	t.Helper()
 	if !slices.Equal(f.bodies, want) {
 		t.Fatalf("folded %q, want %q", f.bodies, want)
