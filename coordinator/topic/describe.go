@@ -11,27 +11,11 @@ const (
 	SourceDefault Source = 5
 )
 
-// Type is a setting's type; the numbers are Kafka's DescribeConfigs'.
-type Type int8
-
-// Types.
-const (
-	TypeBool     Type = 1
-	TypeString   Type = 2
-	TypeInt      Type = 3
-	TypeShort    Type = 4
-	TypeLong     Type = 5
-	TypeDouble   Type = 6
-	TypeList     Type = 7
-	TypeClass    Type = 8
-	TypePassword Type = 9
-)
-
 // ConfigEntry describes one setting.
 type ConfigEntry struct {
 	Name, Value string
 	Source      Source
-	Synonyms    []Synonym // what gives the value, the one in force first
+	Synonyms    []Synonym // the places that its value may come from, the one in force first
 	Type        Type
 	ReadOnly    bool
 	Sensitive   bool
@@ -45,7 +29,20 @@ type Synonym struct {
 }
 
 // Describe is every setting of a topic, sorted by name.
-func Describe(v *View, t *Topic) []ConfigEntry { panic("todo") }
+func Describe(v *View, t *Topic) []ConfigEntry { return ofTopic(t.Configs, v.settings).describe() }
 
 // DescribeCluster is every setting of the cluster, sorted by name: Kafka's broker configs.
-func DescribeCluster(v *View) []ConfigEntry { panic("todo") }
+func DescribeCluster(v *View) []ConfigEntry { return ofCluster(v.settings).describe() }
+
+func (v values) describe() []ConfigEntry {
+	all := v.table.sorted()
+	entries := make([]ConfigEntry, len(all))
+	for i, d := range all {
+		places := v.places(d)
+		entries[i] = ConfigEntry{
+			Name: d.name, Value: places[0].Value, Source: places[0].Source, Synonyms: places,
+			Type: d.kind, ReadOnly: d.class == Refused, Doc: d.doc,
+		}
+	}
+	return entries
+}

@@ -1,0 +1,32 @@
+package topic
+
+import (
+	"fmt"
+	"strings"
+)
+
+const maxNameBytes = 249
+
+// checkName holds a name against Kafka's rules.
+func checkName(name string) error {
+	switch {
+	case name == "":
+		return fmt.Errorf("%w: it is empty", ErrInvalidName)
+	case name == "." || name == "..":
+		return fmt.Errorf("%w: %q is taken", ErrInvalidName, name)
+	case len(name) > maxNameBytes:
+		return fmt.Errorf("%w: it has %d characters, at most %d are allowed", ErrInvalidName, len(name), maxNameBytes)
+	}
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-':
+		default:
+			return fmt.Errorf("%w: %q has other characters than letters and digits of ASCII, '.', '_' and '-'", ErrInvalidName, name)
+		}
+	}
+	return nil
+}
+
+// nameKey is the same for names that differ only by '.' and '_', which metrics
+// cannot tell apart: one of them excludes the others, as in Kafka.
+func nameKey(name string) string { return strings.ReplaceAll(name, ".", "_") }

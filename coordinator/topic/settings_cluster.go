@@ -1,0 +1,62 @@
+package topic
+
+import "slices"
+
+// clusterSettings is every setting of the cluster, which Kafka's clients see
+// as broker configs: those below, and the defaults of topic settings under
+// the names that Kafka's brokers give them.
+var clusterSettings = define(slices.Concat(ownCluster, topicDefaults()))
+
+var ownCluster = []definition{
+	{
+		name: "siltstone.replicas", class: Pending, kind: TypeInt, initial: "2", allowed: between(1, 3),
+		doc: "How many agents, in as many zones, hold a batch that is not flushed, its leader counted. In force with replication between agents.",
+	},
+	{
+		name: "siltstone.lease.ms", class: Pending, kind: TypeLong, initial: "6000", allowed: atLeast(4000),
+		doc: "How long an agent's heartbeat (every 3 s) stays away before others suspect it. In force with several agents.",
+	},
+	{
+		name: "siltstone.unclean.grace.ms", class: Pending, kind: TypeLong, initial: "60000", allowed: atLeast(1),
+		doc: "How long all agents that held a shard's unflushed records are silent before another takes over without them. In force with replication between agents.",
+	},
+	{
+		name: "siltstone.flush.late.ms", class: Pending, kind: TypeLong, initial: "10000", allowed: atLeast(1),
+		doc: "The age of the oldest unflushed batch from which on nothing is acknowledged by replication alone. At most half of siltstone.unclean.grace.ms. In force with replication between agents.",
+	},
+	{
+		name: "replica.lag.time.max.ms", class: Pending, kind: TypeLong, initial: "500", allowed: atLeast(1),
+		doc: "How late a replica may be before it leaves the ISR. In force with replication between agents.",
+	},
+	{
+		name: "producer.id.expiration.ms", class: Pending, kind: TypeInt, initial: "86400000", allowed: atLeast(1),
+		doc: "How long a silent producer's sequence numbers are remembered. In force with idempotent producers.",
+	},
+	{
+		name: "offsets.retention.minutes", class: Pending, kind: TypeInt, initial: "10080", allowed: atLeast(1),
+		doc: "How long an empty group's offsets are kept. In force with consumer groups.",
+	},
+	{
+		name: "num.partitions", kind: TypeInt, initial: "1", allowed: between(1, MaxNewPartitions),
+		doc: "How many partitions a topic has whose creation does not say.",
+	},
+	{
+		name: "auto.create.topics.enable", kind: TypeBool, initial: "true",
+		doc: "Whether a Metadata request that names an unknown topic, and allows it, creates it.",
+	},
+}
+
+// topicDefaults makes of each topic setting that has a default of the
+// cluster's own the setting of that.
+func topicDefaults() []definition {
+	var all []definition
+	for _, d := range topicSettings.sorted() {
+		if d.cluster != "" {
+			def := *d
+			def.name, def.cluster = d.cluster, ""
+			def.doc = "The default of " + d.name + ". " + d.doc
+			all = append(all, def)
+		}
+	}
+	return all
+}
