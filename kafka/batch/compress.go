@@ -60,7 +60,11 @@ func appendCompressed(dst []byte, codec Codec, level int, records []byte) ([]byt
 	}
 	defer pool.Put(e)
 	out := bytes.NewBuffer(dst)
-	e.Reset(out)
+	if z, ok := e.(*zstd.Encoder); ok {
+		z.ResetContentSize(out, int64(len(records))) // so that readers know it
+	} else {
+		e.Reset(out)
+	}
 	if _, err := e.Write(records); err != nil {
 		return nil, err
 	}

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/klauspost/compress/snappy"
-	"github.com/klauspost/compress/snappy/xerial"
 )
 
 // Kafka's snappy is not one format. Java wraps blocks in snappy-java's
@@ -17,7 +17,10 @@ import (
 // is written.
 var xerialMagic = []byte{0x82, 'S', 'N', 'A', 'P', 'P', 'Y', 0}
 
-const xerialHeaderBytes = 16
+const (
+	xerialHeaderBytes = 16
+	xerialBlockBytes  = 32 << 10 // as Java writes them
+)
 
 func isXerial(b []byte) bool {
 	return len(b) >= xerialHeaderBytes && bytes.HasPrefix(b, xerialMagic)
@@ -98,5 +101,13 @@ func (d *decompressor) snappy(section []byte, limit int, keep bool) ([]byte, err
 
 // appendSnappy appends records to dst, compressed and framed.
 func appendSnappy(dst, records []byte) []byte {
-	return append(dst, xerial.Encode(nil, records)...)
+	dst = append(dst, xerialMagic...)
+	dst = append(dst, 0, 0, 0, 1, 0, 0, 0, 1) // this version, and the oldest that reads it
+	for some := range slices.Chunk(records, xerialBlockBytes) {
+		dst = slices.Grow(dst, 4+snappy.MaxEncodedLen(len(some)))
+		block := snappy.Encode(dst[len(dst)+4:cap(dst)], some) // in place, for it has the room
+		dst = binary.BigEndian.AppendUint32(dst, uint32(len(block)))
+		dst = dst[:len(dst)+len(block)]
+	}
+	return dst
 }

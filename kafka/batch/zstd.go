@@ -2,6 +2,7 @@ package batch
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -24,36 +25,41 @@ func must[T any](v T, err error) T {
 }
 
 const (
-	zstdMaxRatio  = 32 << 10 // four bytes make a block of 128 KiB at most
-	zstdSlack     = 64       // room past the output lets the decoder copy in words
-	zstdGuess     = 8        // times its input, where a frame does not say
-	zstdGuessMore = 4        // times the last guess
+	zstdBlockBytes = 128 << 10
+	zstdMaxRatio   = zstdBlockBytes / 4 // a block has four bytes at least
+	zstdSlackBytes = 64                 // past the output, lets the decoder copy in words
 )
 
-// zstd decodes a section. A frame that does not say its size is decoded into
-// what is likely to hold it, and again into more if it did not.
+// zstd decodes a section, into a buffer that is likely to hold it. The decoder
+// does not always tell a lack of room from damage; but where the next block
+// would have fit, it was damage, and else it may have been room.
 func (d *decompressor) zstd(section []byte, limit int, keep bool) ([]byte, error) {
 	var first zstd.Header
 	if err := first.Decode(section); err != nil {
 		return nil, err
 	}
-	size := max(streamBytes, zstdGuess*len(section))
+	size := max(zstdBlockBytes, 8*len(section)) + zstdBlockBytes
 	if first.HasFCS {
-		if first.FrameContentSize > uint64(limit) {
-			return nil, tooLarge(first.FrameContentSize)
+		says := first.FrameContentSize
+		if says > uint64(limit) {
+			return nil, tooLarge(says)
 		}
-		size = min(int(first.FrameContentSize), zstdMaxRatio*len(section)) + zstdSlack
+		if says > uint64(zstdMaxRatio*len(section)) {
+			return nil, fmt.Errorf("%d bytes cannot become %d", len(section), says)
+		}
+		size = int(says) + zstdSlackBytes
 	}
-	for most := limit + zstdSlack; ; size *= zstdGuessMore {
+	for most := limit + zstdBlockBytes + zstdSlackBytes; ; size *= 4 {
 		size = min(max(size, cap(d.buf)), most)
 		out, err := zstdDecoder.DecodeAll(section, d.room(size, keep)[:0:size])
-		exceeded := errors.Is(err, zstd.ErrDecoderSizeExceeded)
-		if exceeded && size < most {
-			continue
-		}
-		if exceeded || len(out) > limit {
+		noRoom := errors.Is(err, zstd.ErrDecoderSizeExceeded)
+		switch {
+		case len(out) > limit || noRoom && size == most:
 			return nil, tooLarge(uint64(len(out)))
+		case err == nil:
+			return out, nil
+		case !noRoom && size-len(out) >= zstdBlockBytes+zstdSlackBytes:
+			return nil, err
 		}
-		return out, err
 	}
 }
