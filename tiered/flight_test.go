@@ -241,7 +241,7 @@ func TestChunksAreReadAheadOnce(t *testing.T) {
 		q := request(it, rng, 0, 3000)
 		start := time.Now()
 		const ownWork = 400 * time.Millisecond // of the reader, after each read
-		reads := time.Duration(0)
+		reads := 0
 		var got [][]byte
 		for q.From < rng.End() {
 			found, err := r.Read(t.Context(), q)
@@ -257,7 +257,7 @@ func TestChunksAreReadAheadOnce(t *testing.T) {
 			t.Errorf("%d batches, want %d", len(got), len(it.batches))
 		}
 		s.wantGets(1+6, "the footer and six chunks")
-		if took, want := time.Since(start), 2*time.Second+reads*ownWork; took != want {
+		if took, want := time.Since(start), 2*time.Second+time.Duration(reads)*ownWork; took != want {
 			t.Errorf("took %v, want %v: only the footer and the first chunk are waited for", took, want)
 		}
 	})

@@ -30,7 +30,7 @@ func (b *Bucket) read(key string, off, n int64) ([]byte, error) {
 	if err != nil {
 		return nil, b.missing(err)
 	}
-	defer f.Close() //nolint:errcheck // nothing was written
+	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -96,16 +96,21 @@ func (b *Bucket) delete(key string) error {
 	if errors.Is(err, bucket.ErrNotFound) {
 		return nil
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		b.prune(path.Dir(key))
 	}
-	for folder := path.Dir(key); folder != "."; folder = path.Dir(folder) {
+	return err
+}
+
+// prune removes a folder and those above it, as long as they are empty. One
+// that stays for another reason does no harm.
+func (b *Bucket) prune(folder string) {
+	for ; folder != "."; folder = path.Dir(folder) {
 		b.forget(folder)
 		if b.root.Remove(folder) != nil {
-			break // most likely it is not empty; an empty folder does no harm
+			return
 		}
 	}
-	return nil
 }
 
 // List implements bucket.Bucket.
@@ -189,7 +194,7 @@ func (b *Bucket) names(folder string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // nothing was written
+	defer f.Close()
 	entries, err := f.ReadDir(-1)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
