@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+const (
+	defaultKafka = "127.0.0.1:9092"
+	// connectTimeout bounds how long a command looks for a server.
+	connectTimeout = 5 * time.Second
+)
+
+// client is what the commands that talk to a running cluster share. Any Kafka
+// cluster will do.
+type client struct{ addr string }
+
+func (c *client) register(cmd *cobra.Command) {
+	cmd.PersistentFlags().StringVarP(&c.addr, "kafka", "b", defaultKafka, "`address` of a running cluster")
+}
+
+// open connects, and fails at once where no server is.
+func (c *client) open(ctx context.Context, opts ...kgo.Opt) (*kgo.Client, error) {
+	if _, _, err := net.SplitHostPort(c.addr); err != nil {
+		return nil, fmt.Errorf("--kafka %s is not an address like %s", c.addr, defaultKafka)
+	}
+	cl, err := kgo.NewClient(append([]kgo.Opt{
+		kgo.SeedBrokers(c.addr),
+		kgo.ClientID("siltstone-cli"),
+		kgo.DialTimeout(connectTimeout),
+		kgo.RetryTimeout(30 * time.Second),
+		// Idempotence needs producer state, which the server does not keep yet.
+		kgo.DisableIdempotentWrite(),
+	}, opts...)...)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	if err := cl.Ping(ctx); err != nil {
+		cl.Close()
+		return nil, fmt.Errorf("no Kafka server answers at %s: start one with siltstone dev, or name another with --kafka (%w)", c.addr, err)
+	}
+	return cl, nil
+}
+
+// admin is open for commands about topics; call the returned func when done.
+func (c *client) admin(ctx context.Context) (*kadm.Client, func(), error) {
+	cl, err := c.open(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return kadm.NewClient(cl), cl.Close, nil
+}
+
+// explain says what a server's error about a topic means, and what to do.
+func explain(topic string, err error, message string) error {
+	switch {
+	case errors.Is(err, kerr.UnknownTopicOrPartition):
+		return fmt.Errorf("there is no topic %q: siltstone topic list shows all, siltstone topic create %s makes it", topic, topic)
+	case errors.Is(err, kerr.TopicAlreadyExists):
+		return fmt.Errorf("topic %q exists: siltstone topic describe %s shows it", topic, topic)
+	case errors.Is(err, kerr.InvalidReplicationFactor):
+		return fmt.Errorf("topic %q: replication factors are 1 to 3, or left out; the cluster's own is used", topic)
+	case message != "":
+		return fmt.Errorf("topic %q: %s", topic, message)
+	}
+	return fmt.Errorf("topic %q: %w", topic, err)
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	crand "crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/agent"
+	"github.com/siltstone-io/siltstone/coordinator/ledger"
+	"github.com/siltstone-io/siltstone/gateway"
+	"github.com/siltstone-io/siltstone/kafka"
+)
+
+const defaultHTTP = "127.0.0.1:8080"
+
+// dev is a cluster of one agent, with its stores in a folder.
+type dev struct {
+	dir, kafkaAddr, httpAddr string
+	pprofAddr                string // none: no profiles
+	level                    slog.Level
+}
+
+func newDev() *cobra.Command {
+	var d dev
+	cmd := &cobra.Command{
+		Use:   "dev",
+		Short: "Run a cluster of one agent, with its data in a folder",
+		Example: "  siltstone dev\n" +
+			"  siltstone dev --data /var/tmp/silt --kafka 127.0.0.1:19092 --http 127.0.0.1:18080",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return d.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&d.dir, "data", defaultFolder, "data `folder`; made where it is missing")
+	f.StringVar(&d.kafkaAddr, "kafka", defaultKafka, "`address` for Kafka's protocol")
+	f.StringVar(&d.httpAddr, "http", defaultHTTP, "`address` for HTTP: /healthy, /ready, /metrics")
+	f.StringVar(&d.pprofAddr, "pprof", "", "`address` for Go's profiles, at /debug/pprof/ (default none)")
+	f.TextVar(&d.level, "log-level", slog.LevelWarn, "debug, info, warn or error")
+	return cmd
+}
+
+// run serves until ctx ends, then flushes what is buffered.
+func (d *dev) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
+	dir, err := filepath.Abs(d.dir)
+	if err != nil {
+		return err
+	}
+	stores, err := openStores(dir, true)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stores.Close()) }()
+	kafkaPort, err := listen(ctx, "kafka", d.kafkaAddr)
+	if err != nil {
+		return err
+	}
+	defer kafkaPort.Close()
+	httpPort, err := listen(ctx, "http", d.httpAddr)
+	if err != nil {
+		return err
+	}
+	defer httpPort.Close()
+
+	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: d.level}))
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	engine, cluster, err := newEngine(ctx, stores, log, metrics)
+	if err != nil {
+		return explainFolder(dir, err)
+	}
+	door, err := kafka.New(kafka.Options{
+		Log: engine, Topics: engine, Cluster: newLoneNode(engine, cluster, kafkaPort.Addr()),
+		Random: rand.Uint64, Logger: log, Meter: metrics,
+	})
+	if err != nil {
+		return err
+	}
+
+	g, running := errgroup.WithContext(ctx)
+	g.Go(func() error { return engine.Run(running) })
+	g.Go(func() error { return door.Serve(running, kafkaPort) })
+	g.Go(func() error { return serveHTTP(running, newWeb(engine, log, metrics), httpPort) })
+	g.Go(func() error { return servePprof(running, d.pprofAddr) })
+	g.Go(func() error {
+		select {
+		case <-engine.Ready():
+			greet(stdout, dir, kafkaPort.Addr(), httpPort.Addr())
+		case <-running.Done():
+		}
+		return nil
+	})
+	if err := g.Wait(); err != nil && ctx.Err() == nil {
+		return explainFolder(dir, err)
+	}
+	fmt.Fprintln(stdout, "stopped; the data is in", dir)
+	return nil
+}
+
+// newEngine makes the one agent of the cluster that the stores hold.
+func newEngine(ctx context.Context, s *stores, log *slog.Logger, metrics prometheus.Registerer) (*agent.Agent, siltstone.ClusterID, error) {
+	ledgers := ledger.NewClient(ledger.Options{Coordinator: s.coordinator, Bucket: s.bucket, Rand: rand.Uint64, Logger: log})
+	var fresh siltstone.ClusterID
+	_, _ = crand.Read(fresh[:]) // never fails
+	cluster, err := ledgers.EnsureClusterID(ctx, fresh)
+	if err != nil {
+		return nil, cluster, err
+	}
+	engine, err := agent.New(agent.Options{
+		Coordinator: s.coordinator,
+		Bucket:      s.bucket,
+		Cluster:     cluster,
+		Incarnation: siltstone.Incarnation(rand.Uint64() | 1), // zero would be nobody
+		Rand:        rand.Uint64,
+		Log:         log,
+		Metrics:     metrics,
+		Flush:       agent.Flush{Eager: true},
+	})
+	return engine, cluster, err
+}
+
+func newWeb(engine *agent.Agent, log *slog.Logger, metrics prometheus.Gatherer) *http.Server {
+	return &http.Server{
+		Handler:           gateway.New(gateway.Options{Agent: readiness{engine}, Metrics: metrics}),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelInfo),
+	}
+}
+
+// readiness is the engine as the gateway asks for it.
+type readiness struct{ engine *agent.Agent }
+
+func (r readiness) Ready() error {
+	if s := r.engine.Status(); !s.Ready {
+		return errors.New(s.Why)
+	}
+	return nil
+}
+
+func serveHTTP(ctx context.Context, s *http.Server, l net.Listener) error {
+	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
+	defer stop()
+	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("http: %w", err)
+	}
+	return nil
+}
+
+// listen opens a port; its errors say which flag chooses another.
+func listen(ctx context.Context, flag, addr string) (net.Listener, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+	switch {
+	case err == nil:
+		return l, nil
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("%s is in use by another program: stop that one, or choose another address with --%s", addr, flag)
+	case errors.Is(err, syscall.EACCES):
+		return nil, fmt.Errorf("%s is not allowed to you: choose a port of 1024 or above with --%s", addr, flag)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return nil, fmt.Errorf("%s is not an address of this machine: choose another with --%s", addr, flag)
+	}
+	return nil, fmt.Errorf("--%s %s: %w", flag, addr, err)
+}
+
+// greet says what runs where, and what to try next.
+func greet(w io.Writer, dir string, kafkaAddr, httpAddr net.Addr) {
+	command, at := commandName(), ""
+	if kafkaAddr.String() != defaultKafka {
+		at = " --kafka " + kafkaAddr.String()
+	}
+	fmt.Fprintf(w, `siltstone dev serves Kafka on %[1]s, HTTP on %[2]s; its data is in %[3]s
+
+Try, in another terminal:
+  %[4]s topic create hello%[5]s
+  echo 'hello, silt' | %[4]s produce hello%[5]s
+  %[4]s consume hello%[5]s
+  kcat -b %[1]s -C -t hello -e
+  curl http://%[2]s/metrics
+
+Ctrl-C stops it; the data stays.
+`, kafkaAddr, httpAddr, dir, command, at)
+}
+
+// commandName is how this program was called.
+func commandName() string {
+	if strings.Contains(os.Args[0], "go-build") {
+		return "go run ./cmd/siltstone"
+	}
+	return os.Args[0]
+}
