@@ -101,6 +101,8 @@ var (
 	ErrOffsetOutOfRange = errors.New("offset out of range")
 	// ErrTimedOut: not acknowledged within the caller's time; it may yet be written.
 	ErrTimedOut = errors.New("timed out before it was safe")
+	// ErrTooLarge: more than one request or one batch may hold.
+	ErrTooLarge = errors.New("too large")
 	// ErrUnavailable: a store cannot be reached, or the agent is stopping. Retryable.
 	ErrUnavailable = errors.New("unavailable")
 	// ErrCorrupt: stored bytes fail their check.

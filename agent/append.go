@@ -1,0 +1,201 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/internal/planted"
+	"github.com/siltstone-io/siltstone/kafka/batch"
+)
+
+// Append hands batches to the loop. It waits while memory for unflushed data
+// is short; the outcome comes through req.Done. An error says that nothing
+// was taken.
+func (a *Agent) Append(ctx context.Context, req *siltstone.AppendRequest) error {
+	size := 0
+	for i := range req.Parts {
+		size += len(req.Parts[i].Batches)
+	}
+	if size > a.opts.Memory.Unflushed {
+		return fmt.Errorf("append of %d bytes: %w: more than the %d this agent buffers", size, siltstone.ErrTooLarge, a.opts.Memory.Unflushed)
+	}
+	if !a.memory.TryAcquire(int64(size)) {
+		a.pressed.Store(true)
+		if err := a.post(ctx, wakeup{}); err != nil {
+			return err
+		}
+		if err := a.memory.Acquire(ctx, int64(size)); err != nil {
+			return fmt.Errorf("append: %w: memory for unflushed records is short", siltstone.ErrUnavailable)
+		}
+	}
+	if err := a.post(ctx, &appendOp{req: req, left: len(req.Parts)}); err != nil {
+		a.memory.Release(int64(size))
+		return err
+	}
+	return nil
+}
+
+// An appendOp is an append that the loop has not answered in full.
+type appendOp struct {
+	req     *siltstone.AppendRequest
+	left    int // parts undecided
+	index   int
+	waiting bool // stands among the deadlines
+}
+
+func (op *appendOp) deadline() time.Time { return op.req.Deadline }
+func (op *appendOp) place() *int         { return &op.index }
+
+// expire answers what is undecided. The records stay, and may be flushed yet.
+func (op *appendOp) expire(c *core) {
+	op.waiting = false
+	for i := range op.req.Parts {
+		if p := &op.req.Parts[i]; errors.Is(p.Err, errUndecided) {
+			op.decide(c, i, siltstone.ErrTimedOut)
+		}
+	}
+}
+
+// abandon answers an append that the loop never saw.
+func (op *appendOp) abandon() {
+	for i := range op.req.Parts {
+		p := &op.req.Parts[i]
+		p.Err, p.Base, p.LogStart = errStopped, -1, -1
+	}
+	close(op.req.Done)
+}
+
+// errUndecided stands in parts that wait.
+var errUndecided = errors.New("undecided")
+
+func (op *appendOp) handle(c *core) {
+	for i := range op.req.Parts {
+		p := &op.req.Parts[i]
+		p.Err, p.Base, p.LogStart = errUndecided, -1, -1
+	}
+	for i := range op.req.Parts {
+		taken, err := c.appendPart(op, i)
+		if rest := len(op.req.Parts[i].Batches) - taken; rest > 0 {
+			c.release(rest)
+		}
+		if err != nil {
+			op.decide(c, i, err)
+		} else if op.req.Acks != -1 {
+			op.decide(c, i, nil)
+		}
+	}
+	if len(op.req.Parts) == 0 {
+		close(op.req.Done)
+	}
+	if op.left > 0 {
+		op.waiting = true
+		c.deadlines.add(op)
+	}
+}
+
+// decide settles one part, once.
+func (op *appendOp) decide(c *core, part int, err error) {
+	p := &op.req.Parts[part]
+	if !errors.Is(p.Err, errUndecided) {
+		return
+	}
+	p.Err = err
+	if err != nil {
+		p.Base, p.LogStart = -1, -1
+	}
+	op.left--
+	if op.left > 0 {
+		return
+	}
+	if op.waiting {
+		op.waiting = false
+		c.deadlines.remove(op)
+	}
+	close(op.req.Done)
+}
+
+// appendPart gives the batches of one part their offsets and buffers them. It
+// returns how many bytes it took: all, or none with an error.
+func (c *core) appendPart(op *appendOp, part int) (int, error) {
+	req := &op.req.Parts[part]
+	p, err := c.leading(req.Partition)
+	if err != nil {
+		return 0, err
+	}
+	offsets := siltstone.Offset(0)
+	for b, err := range batch.All(req.Batches) {
+		if err != nil {
+			return 0, err
+		}
+		h, err := batch.ParseHeader(b)
+		if err != nil {
+			return 0, err
+		}
+		offsets += siltstone.Offset(h.LastOffsetDelta) + 1
+	}
+	if offsets > p.room() {
+		return 0, fmt.Errorf("%w: %d offsets wait for a flush", siltstone.ErrUnavailable, p.next-p.flushed)
+	}
+	req.Base, req.LogStart = p.next, p.start
+	for rest := req.Batches; len(rest) > 0; {
+		rest = rest[c.buffer(p, rest):]
+	}
+	c.metrics.appended(len(req.Batches))
+	if op.req.Acks == -1 {
+		if c.opts.Plant.Is(planted.AckBeforeFlush) {
+			op.decide(c, part, nil)
+			return len(req.Batches), nil
+		}
+		p.appends = append(p.appends, appendWait{op: op, part: part, end: p.next})
+		c.somebodyWaits()
+	} else if len(p.fetchers) > 0 {
+		c.somebodyWaits()
+	}
+	return len(req.Batches), nil
+}
+
+// buffer copies the first of some batches, stamps it, and makes its partition
+// due for a flush. It returns the batch's size.
+func (c *core) buffer(p *partition, batches []byte) int {
+	h, _ := batch.ParseHeader(batches) // appendPart has parsed it
+	b := batches[:h.SizeBytes()]
+	in, pos := c.slabs.put(p, b)
+	ref := batchRef{
+		slab: in, pos: pos, size: uint32(len(b)),
+		base: p.next, offsets: h.LastOffsetDelta + 1, epoch: p.shard.epoch, maxTimestamp: h.MaxTimestamp,
+	}
+	batch.Stamp(ref.bytes(), ref.base, ref.epoch)
+	p.tail.push(ref)
+	p.next = ref.end()
+	p.uncut++
+	if !p.dirty {
+		p.dirty = true
+		c.dirty = append(c.dirty, p)
+	}
+	if c.uncutBytes == 0 {
+		c.oldestUncut = c.now
+	}
+	c.uncutBytes += len(b)
+	return len(b)
+}
+
+// dropUnflushed forgets a partition's batches that are in no folded Segment.
+func (c *core) dropUnflushed(p *partition) {
+	n := p.tail.len()
+	for n > 0 && p.tail.at(n-1).end() > p.flushed {
+		n--
+		ref := p.tail.at(n)
+		ref.slab.unflushed--
+		c.release(int(ref.size))
+		if p.uncut > 0 {
+			p.uncut--
+			c.uncutBytes -= int(ref.size)
+		}
+		*ref = batchRef{}
+	}
+	p.tail.refs = p.tail.refs[:p.tail.head+n]
+	p.next = p.flushed
+}

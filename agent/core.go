@@ -1,0 +1,187 @@
+package agent
+
+import (
+	"context"
+	"encoding/binary"
+	"time"
+
+	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/coordinator"
+	"github.com/siltstone-io/siltstone/coordinator/ledger"
+	"github.com/siltstone-io/siltstone/coordinator/shard"
+	"github.com/siltstone-io/siltstone/coordinator/topic"
+)
+
+// An event is what the loop handles: a request, or what a worker reports.
+type event interface{ handle(c *core) }
+
+// wakeup makes the loop look at its state again.
+type wakeup struct{}
+
+func (wakeup) handle(*core) {}
+
+// core is all that the loop owns. Its methods run on the loop only, never
+// block, and leave I/O to workers that report back with events.
+type core struct {
+	*Agent
+	now time.Time // of the events being handled
+
+	cluster clusterLedger
+	shards  [shard.Count]*ledShard
+	parts   map[siltstone.TopicPartition]*partition
+
+	slabs       slabs
+	dirty       []*partition // have batches in no object, oldest first
+	uncutBytes  int
+	oldestUncut time.Time // when the oldest such batch came
+	waitingFrom time.Time // since when somebody waits for one; zero: nobody
+	uploading   int
+	nextObject  uint64
+
+	deadlines deadlines
+	draining  bool
+
+	statusStale bool
+	failed      error // what the loop ends with
+}
+
+func newCore(a *Agent) *core {
+	c := &core{
+		Agent: a,
+		now:   time.Now(),
+		parts: map[siltstone.TopicPartition]*partition{},
+		slabs: slabs{limit: a.opts.Memory.Tail},
+	}
+	c.cluster.log = ledger.New(topic.Ledger, topic.New())
+	for i := range c.shards {
+		c.shards[i] = newLedShard(i)
+		c.shards[i].log.Bug = a.opts.Plant
+	}
+	return c
+}
+
+// loop handles events until ctx ends and what it drains is drained, or it fails.
+func (c *core) loop(ctx context.Context) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	stopping := ctx.Done()
+	c.begin()
+	for {
+		c.turn()
+		if c.failed != nil || c.draining && c.drained() {
+			return c.failed
+		}
+		timer.Reset(c.untilDue())
+		select {
+		case e := <-c.inbox:
+			c.now = time.Now()
+			e.handle(c)
+			c.handleQueued()
+		case <-timer.C:
+			c.now = time.Now()
+		case <-stopping:
+			c.now = time.Now()
+			stopping = nil
+			c.drain()
+		}
+	}
+}
+
+// handleQueued takes what else is there, so that a flush, a pump and the
+// timer are looked at once for many events.
+func (c *core) handleQueued() {
+	for range cap(c.inbox) {
+		select {
+		case e := <-c.inbox:
+			e.handle(c)
+		default:
+			return
+		}
+	}
+}
+
+// turn does what the state asks for after some events, or as time passed.
+func (c *core) turn() {
+	c.deadlines.expireUntil(c.now, c)
+	c.flush()
+	c.pumpCluster()
+	for _, s := range c.shards {
+		c.pump(s)
+		c.checkpointIfDue(s)
+	}
+	c.slabs.evict()
+	c.publish()
+}
+
+// untilDue is how long until something is due with no event.
+func (c *core) untilDue() time.Duration {
+	due := c.now.Add(time.Hour)
+	sooner := func(t time.Time) {
+		if !t.IsZero() && t.Before(due) {
+			due = t
+		}
+	}
+	if len(c.deadlines) > 0 {
+		sooner(c.deadlines[0].deadline())
+	}
+	sooner(c.flushDue())
+	for _, s := range c.shards {
+		sooner(c.checkpointDue(s))
+	}
+	if c.draining {
+		sooner(c.drainUntil)
+	}
+	if c.opts.Phase > 0 {
+		due = due.Truncate(time.Microsecond).Add(time.Microsecond + c.opts.Phase)
+	}
+	return due.Sub(c.now)
+}
+
+// work runs f beside the loop; the event that it returns, if any, is handled.
+// The workers' context ends with the loop.
+func (c *core) work(f func(ctx context.Context) event) {
+	c.workers.Go(func() {
+		if e := f(c.workCtx); e != nil {
+			_ = c.post(c.workCtx, e)
+		}
+	})
+}
+
+// nonce draws a nonce for an append.
+func (c *core) nonce() (n coordinator.Nonce) {
+	binary.BigEndian.PutUint64(n[:], c.opts.Rand())
+	binary.BigEndian.PutUint64(n[8:], c.opts.Rand())
+	return n
+}
+
+// release gives back memory of batches that are flushed or given up.
+func (c *core) release(bytes int) { c.memory.Release(int64(bytes)) }
+
+// leading finds the partition, if this agent leads it and takes records for it.
+func (c *core) leading(tp siltstone.TopicPartition) (*partition, error) {
+	p := c.parts[tp]
+	switch {
+	case p == nil:
+		return nil, siltstone.ErrUnknownPartition
+	case !p.open || !p.shard.leads() || c.draining:
+		return nil, siltstone.ErrNotLeader
+	}
+	return p, nil
+}
+
+// abandon answers all who still wait when the loop has ended.
+func (c *core) abandon() {
+	for _, s := range c.shards {
+		for _, p := range s.parts {
+			p.fail(c, errStopped)
+		}
+	}
+	c.abandonQueued()
+}
+
+// fail ends the loop: going on could damage what is stored.
+func (c *core) fail(err error) {
+	if c.failed == nil {
+		c.failed = err
+	}
+}

@@ -1,0 +1,251 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/coordinator/shard"
+	"github.com/siltstone-io/siltstone/tiered"
+	"github.com/siltstone-io/siltstone/tiered/bucket"
+)
+
+// Fetch returns records as the request asks, from memory where they are in
+// memory, else from the bucket.
+func (a *Agent) Fetch(ctx context.Context, req *siltstone.FetchRequest) (*siltstone.FetchResult, error) {
+	for try := 0; ; try++ {
+		op := &fetchOp{req: req, done: make(chan struct{})}
+		if err := a.post(ctx, op); err != nil {
+			return nil, err
+		}
+		if err := a.wait(ctx, op.done); err != nil {
+			return nil, err
+		}
+		err := a.readCold(ctx, op)
+		if errors.Is(err, bucket.ErrNotFound) && try < 3 {
+			continue // it was replaced and collected since the plan was made: plan again
+		}
+		return &op.result, err
+	}
+}
+
+// readCold fills in what the plan leaves to be read from objects, in the
+// order of the parts, as long as the response has room. The first batch of
+// the first part that has any is given whole.
+func (a *Agent) readCold(ctx context.Context, op *fetchOp) error {
+	if op.cold == nil {
+		return nil
+	}
+	budget, some := op.req.MaxBytes, false
+	for i := range op.result.Parts {
+		for _, r := range op.result.Parts[i].Records {
+			budget -= len(r)
+		}
+	}
+	for i, ranges := range op.cold {
+		part := &op.result.Parts[i]
+		if some = some || len(part.Records) > 0; ranges == nil || some && budget <= 0 {
+			continue
+		}
+		got, size, err := a.readRanges(ctx, &op.req.Parts[i], ranges, min(budget, op.req.Parts[i].MaxBytes), some)
+		if errors.Is(err, bucket.ErrNotFound) || ctx.Err() != nil {
+			return err
+		}
+		if err != nil {
+			a.opts.Log.Error("cannot read flushed records", "partition", op.req.Parts[i].Partition, "err", err)
+		}
+		part.Records, part.Err = got, err
+		budget -= size
+		some = some || len(got) > 0
+	}
+	return nil
+}
+
+// readRanges reads a partition on from its offset, up to limit bytes; whole
+// is that the first batch must not be larger.
+func (a *Agent) readRanges(ctx context.Context, part *siltstone.FetchPart, ranges []shard.Range, limit int, whole bool) (records [][]byte, size int, err error) {
+	from := part.Offset
+	for i, r := range ranges {
+		if size > 0 && size >= limit {
+			break
+		}
+		a.reader.ReadAhead(ranges[i+1 : min(i+1+readAhead, len(ranges))]...)
+		got, err := a.reader.Read(ctx, tiered.Request{Partition: part.Partition, Range: r, From: from, MaxBytes: limit - size})
+		if err != nil {
+			if size > 0 && !errors.Is(err, bucket.ErrNotFound) {
+				break // the next fetch meets the error
+			}
+			return nil, 0, err
+		}
+		if (size > 0 || whole) && got.SizeBytes > limit-size {
+			break // the first batch that Read gives, whatever the limit
+		}
+		records = append(records, got.Batches...)
+		size += got.SizeBytes
+		if from = got.Next; from < r.End() {
+			break
+		}
+	}
+	return records, size, nil
+}
+
+// A fetchOp is a fetch that the loop has not answered.
+type fetchOp struct {
+	req       *siltstone.FetchRequest
+	result    siltstone.FetchResult
+	cold      [][]shard.Range // what to read, by part; made once something is
+	available int             // bytes visible since the reader asked, as far as MinBytes goes
+	urgent    bool            // an error, or enough: answer at once
+	finished  bool
+	waiting   bool
+	index     int
+	done      chan struct{}
+}
+
+func (op *fetchOp) deadline() time.Time { return op.req.Deadline }
+func (op *fetchOp) place() *int         { return &op.index }
+func (op *fetchOp) expire(c *core) {
+	op.waiting = false
+	op.finish(c)
+}
+
+func (op *fetchOp) handle(c *core) {
+	op.collect(c)
+	if op.urgent || op.available >= op.req.MinBytes || !op.req.Deadline.After(c.now) {
+		op.answer()
+		return
+	}
+	op.waiting = true
+	c.deadlines.add(op)
+	for i := range op.req.Parts {
+		p := c.parts[op.req.Parts[i].Partition]
+		p.fetchers = append(p.dropFinished(), op)
+		if p.uncut > 0 && c.waitingFrom.IsZero() {
+			c.waitingFrom = c.now // a reader waits for what is not flushed
+		}
+	}
+}
+
+// dropFinished keeps the list of readers from growing where nothing is written.
+func (p *partition) dropFinished() []*fetchOp {
+	kept := p.fetchers[:0]
+	for _, op := range p.fetchers {
+		if !op.finished {
+			kept = append(kept, op)
+		}
+	}
+	clear(p.fetchers[len(kept):])
+	return kept
+}
+
+// finish answers with what there is now.
+func (op *fetchOp) finish(c *core) {
+	op.collect(c)
+	if op.waiting {
+		op.waiting = false
+		c.deadlines.remove(op)
+	}
+	op.answer()
+}
+
+func (op *fetchOp) answer() {
+	op.finished = true
+	close(op.done)
+}
+
+// collect plans the answer from the state as it is.
+func (op *fetchOp) collect(c *core) {
+	op.result = siltstone.FetchResult{Parts: make([]siltstone.FetchedPart, len(op.req.Parts))}
+	op.cold, op.available, op.urgent = nil, 0, false
+	budget, some := op.req.MaxBytes, false
+	for i := range op.req.Parts {
+		req, res := &op.req.Parts[i], &op.result.Parts[i]
+		*res = siltstone.FetchedPart{HighWatermark: -1, LastStable: -1, Start: -1, DivergingEpoch: -1, DivergingEnd: -1}
+		p, err := c.readable(req)
+		if p != nil {
+			res.HighWatermark, res.LastStable, res.Start = p.high(), p.high(), p.start
+		}
+		if err != nil {
+			res.Err, op.urgent = err, true
+			continue
+		}
+		if op.diverges(p, req, res) || req.Offset >= p.high() {
+			continue
+		}
+		if budget <= 0 && some {
+			op.urgent = true // there is more than fits
+			continue
+		}
+		limit := min(budget, req.MaxBytes)
+		if p.tail.covers(req.Offset) {
+			records, size := p.fromTail(req.Offset, limit, !some)
+			res.Records = records
+			op.available += size
+			budget -= size
+			some = some || size > 0
+			continue
+		}
+		ranges, size := c.coldRanges(p, req.Offset, limit)
+		if op.cold == nil {
+			op.cold = make([][]shard.Range, len(op.req.Parts))
+		}
+		op.cold[i] = ranges
+		op.available += size
+		budget -= size
+		some = true
+	}
+}
+
+// readable finds the partition and checks what the reader believes of it.
+func (c *core) readable(req *siltstone.FetchPart) (*partition, error) {
+	p := c.parts[req.Partition]
+	switch {
+	case p == nil:
+		return nil, siltstone.ErrUnknownPartition
+	case !p.open || !p.shard.leads():
+		return nil, siltstone.ErrNotLeader
+	}
+	if err := p.shard.checkEpoch(req.Epoch); err != nil {
+		return p, err
+	}
+	if req.Offset < p.start || req.Offset > p.next {
+		return p, siltstone.ErrOffsetOutOfRange
+	}
+	return p, nil
+}
+
+// diverges tells a reader whose last batch this log does not have where to truncate to.
+func (op *fetchOp) diverges(p *partition, req *siltstone.FetchPart, res *siltstone.FetchedPart) bool {
+	if req.LastEpoch < 0 {
+		return false
+	}
+	end := p.endOfEpoch(req.LastEpoch)
+	if end.Epoch == req.LastEpoch && end.End >= req.Offset {
+		return false
+	}
+	res.DivergingEpoch, res.DivergingEnd, op.urgent = end.Epoch, end.End, true
+	return true
+}
+
+// fromTail returns the batches from the one that holds off, up to limit
+// bytes, below the high watermark; the first one whole if it must be.
+func (p *partition) fromTail(off siltstone.Offset, limit int, first bool) (records [][]byte, size int) {
+	var piece *batchRef // the first of the batches in the last piece
+	for i := p.tail.from(off); i < p.tail.len(); i++ {
+		b := p.tail.at(i)
+		if b.end() > p.high() || size+int(b.size) > limit && !(first && size == 0) {
+			break
+		}
+		size += int(b.size)
+		// Batches that lie side by side in a slab go out as one piece.
+		if piece != nil && piece.slab == b.slab && int(piece.pos)+len(records[len(records)-1]) == int(b.pos) {
+			end := b.pos + b.size
+			records[len(records)-1] = b.slab.buf[piece.pos:end:end]
+			continue
+		}
+		piece = b
+		records = append(records, b.bytes())
+	}
+	return records, size
+}

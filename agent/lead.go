@@ -1,0 +1,190 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/coordinator/ledger"
+	"github.com/siltstone-io/siltstone/coordinator/shard"
+)
+
+// This agent leads every shard. Its coordinator is one that it holds alone
+// (an embedded one, locked), so every other incarnation is dead, and it takes
+// over at once. Who leads what among several agents is not decided here yet.
+
+// begin starts with the topics; the shards follow once they are known.
+func (c *core) begin() {
+	c.loadCluster()
+}
+
+// load reads a shard's checkpoint and tail.
+func (c *core) load(s *ledShard) {
+	c.setState(s, loading)
+	c.work(func(ctx context.Context) event {
+		var got ledger.Loaded[*shard.State, shard.Change]
+		err := c.retry(ctx, "load "+s.log.Name(), func(ctx context.Context) (err error) {
+			got, err = ledger.LoadFold[*shard.State](ctx, c.ledgers, s.log.Name(), shard.New)
+			return err
+		}, siltstone.ErrCorrupt, siltstone.ErrNewerFormat)
+		return &loaded{s: s, got: got, err: err}
+	})
+}
+
+// loaded is a shard as it stands in the stores.
+type loaded struct {
+	s   *ledShard
+	got ledger.Loaded[*shard.State, shard.Change]
+	err error
+}
+
+func (e *loaded) handle(c *core) {
+	s := e.s
+	if e.err != nil {
+		if c.workCtx.Err() == nil {
+			c.fail(fmt.Errorf("load %s: %w", s.log.Name(), e.err))
+		}
+		return
+	}
+	s.log.Replace(e.got.Fold, e.got.At)
+	s.inFlight = nil
+	s.entries = int(e.got.At.Seq - e.got.Checkpoint.Seq)
+	s.firstEntry = time.Time{}
+	if s.entries > 0 {
+		s.firstEntry = c.now
+	}
+	fold := s.fold()
+	if s.epoch != 0 && fold.Leader() == c.opts.Incarnation && fold.Epoch() == s.epoch {
+		c.setState(s, serving)
+		c.resume(s)
+		return
+	}
+	c.depose(s)
+}
+
+// resume goes on after the ledger was trimmed past what this agent had folded.
+// It leads in the epoch in which it stamped its records: those below the
+// fold's next offsets are committed, the rest is cut and uploaded again, under
+// new names.
+func (c *core) resume(s *ledShard) {
+	for _, o := range s.objects {
+		for _, part := range o.partsOf(s) {
+			if known, ok := s.fold().Partition(part.p.tp); ok && part.end() <= known.Next {
+				c.commit(&part)
+			} else {
+				c.recut(part.p, len(part.batches))
+			}
+		}
+	}
+	s.objects = nil
+}
+
+// recut puts a partition's next n batches that were in an object back among those in none.
+func (c *core) recut(p *partition, n int) {
+	for i := range n {
+		c.uncutBytes += int(p.tail.at(p.tail.len() - p.uncut - 1 - i).size)
+	}
+	p.uncut += n
+	if !p.dirty {
+		p.dirty = true
+		c.dirty = append(c.dirty, p)
+	}
+	c.oldestUncut, c.waitingFrom = c.now, c.now
+}
+
+// depose gives up what this agent stamped in a shard and has not committed,
+// and takes the partitions as the fold has them.
+func (c *core) depose(s *ledShard) {
+	c.setState(s, standing)
+	s.objects = nil
+	for _, p := range s.parts {
+		p.fail(c, siltstone.ErrNotLeader)
+		known, ok := s.fold().Partition(p.tp)
+		if p.open = ok; ok {
+			c.reset(p, known)
+		}
+	}
+}
+
+// electSelf proposes to lead, in the next epoch.
+func (c *core) electSelf(s *ledShard) shard.Body {
+	if c.draining {
+		return nil
+	}
+	if !s.mayLead() {
+		c.fail(fmt.Errorf("%s has an ISR of %d agents: this agent leads only what one agent led before it", s.log.Name(), len(s.fold().ISR())))
+		return nil
+	}
+	return &shard.Lead{
+		Epoch:  s.fold().Epoch() + 1,
+		Leader: c.opts.Incarnation,
+		ISR:    []siltstone.Incarnation{c.opts.Incarnation},
+	}
+}
+
+// foldedLead begins or ends leading.
+func (c *core) foldedLead(s *ledShard, ch *ledger.Change[shard.Change]) {
+	fold := s.fold()
+	switch {
+	case fold.Sealed() && ch.Mine:
+		c.setState(s, sealed)
+		c.failParts(s)
+	case fold.Leader() != c.opts.Incarnation:
+		c.depose(s)
+	case ch.Effect.Elected:
+		c.serve(s)
+	}
+}
+
+// serve opens the shard to clients, in an epoch that is its own.
+func (c *core) serve(s *ledShard) {
+	c.setState(s, serving)
+	s.epoch = s.fold().Epoch()
+	for _, p := range s.parts {
+		known, ok := s.fold().Partition(p.tp)
+		if !ok {
+			s.toOpen = append(s.toOpen, p)
+			continue
+		}
+		c.reset(p, known)
+		p.open, p.began = true, p.next
+	}
+	c.endDeleted(s)
+}
+
+// endDeleted ends the partitions whose topics are deleted. The cluster's
+// ledger was read to its end before the shard's was, and a partition is opened
+// only by who has folded its topic: a topic that is not known is deleted.
+func (c *core) endDeleted(s *ledShard) {
+	for known := range s.fold().Partitions() {
+		if c.parts[known.TP] == nil {
+			s.toEnd = append(s.toEnd, known.TP)
+		}
+	}
+}
+
+func (c *core) failParts(s *ledShard) {
+	for _, p := range s.parts {
+		p.fail(c, siltstone.ErrNotLeader)
+	}
+}
+
+// drain stops taking records; what is buffered is flushed, then the shards are sealed.
+func (c *core) drain() {
+	c.draining, c.statusStale = true, true
+	c.drainUntil = c.now.Add(max(c.opts.DrainTime, 0))
+}
+
+// drained says whether there is nothing left to do, or no time.
+func (c *core) drained() bool {
+	if !c.now.Before(c.drainUntil) {
+		return true
+	}
+	for _, s := range c.shards {
+		if s.leads() || s.log.Busy() || s.checkpointing {
+			return false
+		}
+	}
+	return c.uncutBytes == 0 && c.uploading == 0
+}

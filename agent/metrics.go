@@ -1,0 +1,48 @@
+package agent
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics are the agent's counters; their names are siltstone_agent_….
+type metrics struct {
+	appendedBytes prometheus.Counter
+	flushes       prometheus.Counter
+	flushedBytes  prometheus.Counter
+	flushSeconds  prometheus.Histogram
+	voidEntries   prometheus.Counter
+	checkpoints   prometheus.Counter
+}
+
+func newMetrics(reg prometheus.Registerer) *metrics {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: "siltstone", Subsystem: "agent", Name: name, Help: help})
+	}
+	m := &metrics{
+		appendedBytes: counter("appended_bytes_total", "Record batches taken from producers."),
+		flushes:       counter("flushes_total", "Segments uploaded."),
+		flushedBytes:  counter("flushed_bytes_total", "Segments uploaded, by size."),
+		voidEntries:   counter("void_entries_total", "Ledger entries that broke the rules. No correct writer makes one."),
+		checkpoints:   counter("checkpoints_total", "Folds stored."),
+		flushSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Namespace: "siltstone", Subsystem: "agent", Name: "flush_seconds",
+			Help: "From the cut of a segment to the end of its upload.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
+		}),
+	}
+	if reg != nil {
+		reg.MustRegister(m.appendedBytes, m.flushes, m.flushedBytes, m.voidEntries, m.checkpoints, m.flushSeconds)
+	}
+	return m
+}
+
+func (m *metrics) appended(bytes int) { m.appendedBytes.Add(float64(bytes)) }
+
+func (m *metrics) flushed(bytes int64, took time.Duration) {
+	m.flushes.Inc()
+	m.flushedBytes.Add(float64(bytes))
+	m.flushSeconds.Observe(took.Seconds())
+}
+
+func (m *metrics) void() { m.voidEntries.Inc() }

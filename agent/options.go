@@ -1,0 +1,116 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/coordinator"
+	"github.com/siltstone-io/siltstone/internal/planted"
+	"github.com/siltstone-io/siltstone/tiered/bucket"
+)
+
+// Options of an agent. Validate fills in defaults for what is zero.
+type Options struct {
+	Coordinator coordinator.Coordinator
+	Bucket      bucket.Bucket
+	Cluster     siltstone.ClusterID // that both carry
+	// Incarnation names this run of the agent; nobody else ever has the same.
+	Incarnation siltstone.Incarnation
+	// Rand is drawn from by the step loop alone, so that a simulated agent
+	// repeats itself. It must be different in every run.
+	Rand func() uint64
+	// Log and Metrics may be nil.
+	Log     *slog.Logger
+	Metrics prometheus.Registerer
+
+	Flush  Flush
+	Memory Memory
+	// CheckpointEntries is after how many entries a shard's fold is stored,
+	// CheckpointAge after how long with at least one.
+	CheckpointEntries int
+	CheckpointAge     time.Duration
+	// TrimAge is how old entries below a checkpoint are before they go.
+	TrimAge time.Duration
+	// DrainTime is how long Run goes on after its context ended, to flush
+	// and seal; negative is not at all.
+	DrainTime time.Duration
+	// Phase keeps the loop's timer from firing at the same instant as
+	// anything else: it fires at whole microseconds plus Phase. Simulation only.
+	Phase time.Duration
+	// Plant breaks a rule; only tests can make one that does.
+	Plant planted.Bug
+}
+
+// Flush says when buffered batches are written out.
+type Flush struct {
+	// Bytes buffered start a flush at once, and bound an object (a larger
+	// batch makes a larger object).
+	Bytes int
+	// Wait is how long the first one who waits for a flush waits for others.
+	Wait time.Duration
+	// Interval is how old a batch may become that nobody waits for.
+	Interval time.Duration
+	// Eager starts a flush as soon as somebody waits and no upload is in flight.
+	Eager bool
+	// Uploads bounds the uploads in flight.
+	Uploads int
+}
+
+// Memory bounds what the agent holds of records.
+type Memory struct {
+	// Unflushed bounds batches that are not flushed. Appends wait beyond it.
+	Unflushed int
+	// Tail bounds batches kept after their flush, for readers near the end.
+	Tail int
+	// Cache bounds what is kept of objects read back.
+	Cache int
+}
+
+// Validate checks options and fills in defaults.
+func (o *Options) Validate() error {
+	switch {
+	case o.Coordinator == nil || o.Bucket == nil:
+		return errors.New("agent: a coordinator and a bucket are needed")
+	case o.Incarnation == 0 || o.Rand == nil:
+		return errors.New("agent: an incarnation and a source of randomness are needed")
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	setDefault(&o.Flush.Bytes, 8<<20)
+	setDefault(&o.Flush.Wait, 250*time.Millisecond)
+	setDefault(&o.Flush.Interval, 5*time.Second)
+	setDefault(&o.Flush.Uploads, 8)
+	setDefault(&o.Memory.Unflushed, 128<<20)
+	setDefault(&o.Memory.Tail, 32<<20)
+	setDefault(&o.Memory.Cache, 64<<20)
+	setDefault(&o.CheckpointEntries, 4096)
+	setDefault(&o.CheckpointAge, time.Hour)
+	setDefault(&o.TrimAge, 24*time.Hour)
+	setDefault(&o.DrainTime, 5*time.Second)
+	for name, n := range map[string]int{
+		"flush bytes": o.Flush.Bytes, "uploads": o.Flush.Uploads,
+		"unflushed bytes": o.Memory.Unflushed, "tail bytes": o.Memory.Tail, "cache bytes": o.Memory.Cache,
+		"checkpoint entries": o.CheckpointEntries,
+	} {
+		if n < 0 {
+			return fmt.Errorf("agent: %s is negative: %d", name, n)
+		}
+	}
+	if o.Memory.Unflushed < o.Flush.Bytes {
+		return fmt.Errorf("agent: %d bytes of unflushed memory are less than a flush of %d", o.Memory.Unflushed, o.Flush.Bytes)
+	}
+	return nil
+}
+
+func setDefault[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}

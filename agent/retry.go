@@ -1,0 +1,55 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+)
+
+// Pauses between tries, and the time for one.
+const (
+	retryFirst = 20 * time.Millisecond
+	retryMost  = 2 * time.Second
+	tryTimeout = 30 * time.Second
+)
+
+// jitter is random enough for pauses and for names that are the agent's own.
+// It follows from the time alone, whatever the order in which workers ask, so
+// that a simulated agent repeats itself.
+func (a *Agent) jitter() uint64 {
+	return rand.NewPCG(uint64(a.opts.Incarnation), uint64(time.Now().UnixNano())).Uint64()
+}
+
+// retry calls f until it succeeds, ctx ends, or it fails with one of the
+// errors that trying again cannot mend. Whoever waits for the outcome has a
+// deadline of its own.
+func (a *Agent) retry(ctx context.Context, what string, f func(context.Context) error, final ...error) error {
+	for try := 0; ; try++ {
+		once, cancel := context.WithTimeout(ctx, tryTimeout)
+		err := f(once)
+		cancel()
+		if err == nil {
+			a.trouble.clear(what)
+			return nil
+		}
+		for _, e := range final {
+			if errors.Is(err, e) {
+				a.trouble.clear(what)
+				return err
+			}
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if a.trouble.note(what, err) {
+			a.opts.Log.Warn("store does not answer; trying again", "what", what, "err", err)
+		}
+		pause := min(retryFirst<<min(try, 10), retryMost)
+		select {
+		case <-time.After(pause/2 + time.Duration(a.jitter()%uint64(pause))):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package agent
+
+import (
+	"slices"
+	"time"
+
+	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/coordinator/ledger"
+	"github.com/siltstone-io/siltstone/coordinator/shard"
+)
+
+// A ledShard is one shard as its leader, or who would lead it, keeps it.
+type ledShard struct {
+	id    int
+	log   *ledger.Log[*shard.State, shard.Change]
+	state shardState
+	epoch siltstone.Epoch // in which it leads; from when its Lead is folded
+
+	objects []*object    // cut and not committed here, in order of offsets
+	parts   []*partition // of all topics, in the order in which they came
+	toOpen  []*partition
+	toEnd   []siltstone.TopicPartition // of deleted topics
+
+	// inFlight has, for the proposal in flight, how many of objects it names.
+	inFlight []int
+
+	entries       int       // since the checkpoint
+	firstEntry    time.Time // when the first of them was folded
+	checkpointing bool
+}
+
+// shardState is how far an agent is with a shard.
+type shardState int8
+
+const (
+	loading  shardState = iota // reads checkpoint and tail
+	standing                   // has folded it, does not lead
+	serving                    // leads
+	sealed                     // has sealed it: the agent is going
+)
+
+func newLedShard(id int) *ledShard {
+	return &ledShard{id: id, log: ledger.New(shard.Ledger(id), shard.New())}
+}
+
+func (s *ledShard) fold() *shard.State { return s.log.Fold() }
+
+func (s *ledShard) leads() bool { return s.state == serving }
+
+// checkEpoch compares what a client believes with the epoch in office (KIP-320).
+func (s *ledShard) checkEpoch(e siltstone.Epoch) error {
+	switch {
+	case e < 0 || e == s.epoch:
+		return nil
+	case e < s.epoch:
+		return siltstone.ErrFencedEpoch
+	}
+	return siltstone.ErrUnknownEpoch
+}
+
+// mayLead says whether anybody may take over cleanly: an ISR of one
+// acknowledges by flush alone.
+func (s *ledShard) mayLead() bool { return len(s.fold().ISR()) <= 1 }
+
+// forget gives up a partition's share of the objects that are not committed.
+func (s *ledShard) forget(p *partition) {
+	for _, o := range s.objects {
+		o.parts = slices.DeleteFunc(o.parts, func(part objectPart) bool { return part.p == p })
+	}
+}
+
+// partsOf is what an object holds for a shard.
+func (o *object) partsOf(s *ledShard) []objectPart {
+	from := slices.IndexFunc(o.parts, func(p objectPart) bool { return p.p.shard == s })
+	if from < 0 {
+		return nil
+	}
+	to := from
+	for to < len(o.parts) && o.parts[to].p.shard == s {
+		to++
+	}
+	return o.parts[from:to]
+}

@@ -1,0 +1,214 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/coordinator/ledger"
+	"github.com/siltstone-io/siltstone/coordinator/shard"
+	"github.com/siltstone-io/siltstone/coordinator/topic"
+)
+
+// clusterLedger is the cluster's ledger, and who waits to append to it.
+type clusterLedger struct {
+	log     *ledger.Log[*topic.State, topic.Change]
+	ready   bool
+	changes []*changeOp // the first is in flight if the log is busy
+}
+
+// Change appends what decide makes of the newest view to the cluster's ledger.
+// Each time that the ledger turns out to have moved on, decide is called
+// again; it must not block. An empty body appends nothing. Change returns once
+// the entry is folded here, and the partitions that it made are open.
+func (a *Agent) Change(ctx context.Context, decide func(*topic.View) topic.Decision) error {
+	op := &changeOp{decide: decide, done: make(chan struct{})}
+	if err := a.post(ctx, op); err != nil {
+		return err
+	}
+	if err := a.wait(ctx, op.done); err != nil {
+		return err
+	}
+	return op.err
+}
+
+// A changeOp is a change that is not answered.
+type changeOp struct {
+	decide  func(*topic.View) topic.Decision
+	opening int // partitions that it made and that are not open yet
+	done    chan struct{}
+	err     error
+}
+
+func (op *changeOp) handle(c *core) { c.cluster.changes = append(c.cluster.changes, op) }
+
+func (op *changeOp) opened(*core) {
+	if op.opening--; op.opening == 0 {
+		close(op.done)
+	}
+}
+
+// loadCluster reads the cluster's ledger.
+func (c *core) loadCluster() {
+	c.cluster.ready, c.statusStale = false, true
+	c.work(func(ctx context.Context) event {
+		var got ledger.Loaded[*topic.State, topic.Change]
+		err := c.retry(ctx, "load "+topic.Ledger, func(ctx context.Context) (err error) {
+			got, err = ledger.LoadFold[*topic.State](ctx, c.ledgers, topic.Ledger, topic.New)
+			return err
+		}, siltstone.ErrCorrupt, siltstone.ErrNewerFormat)
+		return &clusterLoaded{got: got, err: err}
+	})
+}
+
+type clusterLoaded struct {
+	got ledger.Loaded[*topic.State, topic.Change]
+	err error
+}
+
+func (e *clusterLoaded) handle(c *core) {
+	if e.err != nil {
+		if c.workCtx.Err() == nil {
+			c.fail(fmt.Errorf("load %s: %w", topic.Ledger, e.err))
+		}
+		return
+	}
+	c.cluster.log.Replace(e.got.Fold, e.got.At)
+	c.cluster.ready, c.statusStale = true, true
+	c.topics.Store(c.cluster.log.Fold().View())
+	for _, t := range c.Topics().All() {
+		c.addPartitions(t, nil)
+	}
+	c.removeDeleted()
+	for _, s := range c.shards {
+		if s.state == loading {
+			c.load(s)
+		}
+	}
+}
+
+// pumpCluster proposes the next change, if the ledger's slot is free.
+func (c *core) pumpCluster() {
+	l := &c.cluster
+	for l.ready && !l.log.Busy() && len(l.changes) > 0 {
+		op := l.changes[0]
+		d := op.decide(l.log.Fold().View())
+		if len(d.Body) == 0 {
+			l.changes = l.changes[1:]
+			close(op.done)
+			continue
+		}
+		p, err := l.log.Propose(d.Kind, d.Body, c.now.UnixMilli(), c.nonce())
+		if err != nil {
+			l.changes = l.changes[1:]
+			op.err = err
+			close(op.done)
+			continue
+		}
+		c.work(func(ctx context.Context) event {
+			out, err := c.ledgers.Append(ctx, p)
+			return &clusterSettled{out: out, err: err}
+		})
+		return
+	}
+}
+
+type clusterSettled struct {
+	out ledger.Outcome
+	err error
+}
+
+func (e *clusterSettled) handle(c *core) {
+	if e.err != nil {
+		if c.workCtx.Err() == nil {
+			c.fail(fmt.Errorf("append to %s: %w", topic.Ledger, e.err))
+		}
+		return
+	}
+	changes, err := c.cluster.log.Settle(e.out)
+	for i := range changes {
+		var by *changeOp
+		if changes[i].Mine {
+			by = c.cluster.changes[0]
+			c.cluster.changes = c.cluster.changes[1:]
+		}
+		c.foldedTopics(&changes[i].Effect, by)
+	}
+	switch {
+	case errors.Is(err, ledger.ErrTrimmed):
+		c.loadCluster()
+	case err != nil:
+		c.fail(err)
+	}
+}
+
+// foldedTopics makes the partitions what an entry made of the topics, and
+// answers the change that appended it once they are open.
+func (c *core) foldedTopics(ch *topic.Change, by *changeOp) {
+	if ch.Void != "" {
+		c.metrics.void()
+		c.opts.Log.Error("a ledger entry breaks the rules", "ledger", topic.Ledger, "why", ch.Void)
+	}
+	c.topics.Store(c.cluster.log.Fold().View())
+	for _, t := range slices.Concat(ch.Created, ch.Changed) {
+		c.addPartitions(t, by)
+	}
+	if len(ch.Deleted) > 0 {
+		c.removeDeleted()
+	}
+	if by != nil && by.opening == 0 {
+		close(by.done)
+	}
+}
+
+func (c *core) addPartitions(t *topic.Topic, by *changeOp) {
+	for n := range t.Partitions {
+		tp := siltstone.TopicPartition{Topic: t.ID, Partition: n}
+		if c.parts[tp] == nil {
+			c.addPartition(tp, by)
+		}
+	}
+}
+
+func (c *core) removeDeleted() {
+	view := c.Topics()
+	for _, s := range c.shards {
+		s.parts = slices.DeleteFunc(s.parts, func(p *partition) bool {
+			if _, ok := view.TopicByID(p.tp.Topic); ok {
+				return false
+			}
+			c.removePartition(p)
+			return true
+		})
+	}
+}
+
+func (c *core) addPartition(tp siltstone.TopicPartition, by *changeOp) {
+	s := c.shards[shard.Of(tp)]
+	p := &partition{tp: tp, shard: s}
+	c.parts[tp] = p
+	s.parts = append(s.parts, p)
+	if by != nil {
+		by.opening++
+		p.openers = append(p.openers, by)
+	}
+	if s.leads() {
+		s.toOpen = append(s.toOpen, p)
+	}
+}
+
+// removePartition ends a partition of a deleted topic.
+func (c *core) removePartition(p *partition) {
+	delete(c.parts, p.tp)
+	p.shard.forget(p)
+	p.fail(c, siltstone.ErrUnknownPartition)
+	for _, op := range p.openers {
+		op.opened(c)
+	}
+	p.openers = nil
+	if p.shard.leads() {
+		p.shard.toEnd = append(p.shard.toEnd, p.tp)
+	}
+}
