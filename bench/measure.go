@@ -50,6 +50,13 @@ func (o options) turn(ctx context.Context, round int, sys system) (samples []Sam
 		return nil, err
 	}
 	defer func() { err = joinStop(err, s) }()
+	ctx, cancel := s.untilExit(ctx)
+	defer cancel()
+	defer func() {
+		if err != nil && ctx.Err() != nil {
+			err = context.Cause(ctx) // the rest follows from it
+		}
+	}()
 	if o.warmUp > 0 {
 		// A JVM compiles what is used often; memory is touched once.
 		if _, err := o.sample(ctx, s, Cell{Producers: 16}, o.warmUp); err != nil {

@@ -83,6 +83,19 @@ func (s *server) ready(ctx context.Context) error {
 	}
 }
 
+// untilExit is a context that ends, with the reason, when the server does.
+func (s *server) untilExit(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-s.exited:
+			cancel(fmt.Errorf("%s ended (%w): %s", s.cmd.Path, s.err, s.lastLines()))
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
 func (s *server) lastLines() string {
 	const keep = 2 << 10
 	b, err := os.ReadFile(s.log)
