@@ -1,13 +1,19 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // TestFirstSteps is what a newcomer does: what the greeting says, then a stop
@@ -45,6 +51,24 @@ func TestFirstSteps(t *testing.T) {
 	}
 	s.stop(t)
 	check(t, dir)
+}
+
+// TestStopFlushes: what acks=1 acknowledged is only buffered, and a stop in
+// good order flushes it.
+func TestStopFlushes(t *testing.T) {
+	const records = 1000
+	dir := t.TempDir()
+	s := start(t, dir)
+	s.cli(t, "", "topic", "create", "t")
+	s.cli(t, lines(records, "%d"), "produce", "t", "--acks", "leader")
+	s.stop(t)
+	if r := check(t, dir); r.Records != records || len(r.Orphans) > 0 {
+		t.Errorf("after the stop: %+v", r)
+	}
+	s = start(t, dir)
+	if out := s.cli(t, "", "consume", "t", "--exit"); out != lines(records, "%d") {
+		t.Errorf("consumed %.100q", out)
+	}
 }
 
 func TestTopicCommands(t *testing.T) {
@@ -153,35 +177,66 @@ func TestRefusals(t *testing.T) {
 		{"below a file", filepath.Join(file, "x"), nil, "not a folder"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			args := append([]string{"dev", "--data", tt.dir, "--kafka", "127.0.0.1:0", "--http", "127.0.0.1:0"}, tt.flags...)
-			_, stderr, code := run(t, "", args...)
+			_, stderr, code := run(t, "", append(devArgs(tt.dir), tt.flags...)...)
 			oneClearLine(t, tt.name, stderr, code, tt.says)
 		})
 	}
 	s.stop(t)
 }
 
-// TestBadDisks mounts file systems of its own, in a namespace of its own.
 func TestBadDisks(t *testing.T) {
 	for _, tt := range []struct{ name, mount, says string }{
 		{"full", "-o size=16k", "the disk is full"},
 		{"read-only", "-o ro", "the disk is read-only"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			flags := "-m"
-			if os.Geteuid() != 0 {
-				flags = "-rm"
-			}
-			dir := t.TempDir()
-			script := "mount -t tmpfs " + tt.mount + " tmpfs " + dir + " && exec " + binary +
-				" dev --data " + dir + " --kafka 127.0.0.1:0 --http 127.0.0.1:0"
-			cmd := exec.CommandContext(t.Context(), "unshare", flags, "sh", "-c", script)
+			cmd := onDisk(t.TempDir(), tt.mount)
 			var stderr strings.Builder
 			cmd.Stderr = &stderr
 			_ = cmd.Run()
 			oneClearLine(t, tt.name, stderr.String(), cmd.ProcessState.ExitCode(), tt.says)
 		})
 	}
+}
+
+// TestDiskFills: a disk that fills up under a running server makes it say so
+// and wait, not exit, and it goes on when there is room.
+func TestDiskFills(t *testing.T) {
+	dir := t.TempDir()
+	s := startCommand(t, dir, onDisk(dir, "-o size=8m"))
+	s.cli(t, "", "topic", "create", "t")
+	s.cli(t, "before\n", "produce", "t")
+	filler := filepath.Join(fmt.Sprintf("/proc/%d/root", s.cmd.Process.Pid), dir, "filler")
+	if err := os.WriteFile(filler, make([]byte, 8<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("filling the disk: %v", err)
+	}
+	cl := s.franz(t, kgo.ProduceRequestTimeout(time.Second))
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if err := cl.ProduceSync(ctx, &kgo.Record{Topic: "t", Value: make([]byte, 100_000)}).FirstErr(); err == nil {
+		t.Error("a record is acknowledged that the disk has no room for")
+	}
+	if status, body := s.get(t, "/ready"); status != 503 || !strings.Contains(body, "no space left") {
+		t.Errorf("/ready: %d %s", status, body)
+	}
+	if status, _ := s.get(t, "/healthy"); status != 200 {
+		t.Errorf("/healthy: %d", status)
+	}
+	if out := s.cli(t, "", "consume", "t", "--count", "1"); out != "before\n" {
+		t.Errorf("consumed on a full disk: %q", out)
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "ready again", func() bool { status, _ := s.get(t, "/ready"); return status == 200 })
+	s.cli(t, "after\n", "produce", "t")
+	if out := s.cli(t, "", "consume", "t", "--exit"); !strings.HasPrefix(out, "before\n") || !strings.HasSuffix(out, "after\n") {
+		t.Errorf("consumed: %.100q", out)
+	}
+	if n := strings.Count(s.errors(), "\n"); n == 0 || n > 10 {
+		t.Errorf("%d lines of complaint:\n%s", n, s.errors())
+	}
+	s.stop(t)
 }
 
 func TestCheckRefusals(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 // of those must fall between an upload and its entry.
 const (
 	producers     = 4
+	perTick       = 20   // records of one producer in 5 ms
 	leastRate     = 1000 // records a second
 	writableAgain = time.Second
 )
@@ -96,7 +97,12 @@ func load(t *testing.T, s *server, h *history, round int) {
 		cl := s.franz(t, noRetries...)
 		wg.Go(func() {
 			defer cl.Close()
+			pace := time.NewTicker(5 * time.Millisecond)
+			defer pace.Stop()
 			for n := 0; ctx.Err() == nil; n++ {
+				if n%perTick == 0 {
+					<-pace.C
+				}
 				r := &kgo.Record{Topic: "t", Partition: p, Value: fmt.Appendf(nil, "%d/%d/%d", round, p, n)}
 				h.send(string(r.Value))
 				cl.Produce(ctx, r, func(r *kgo.Record, err error) {

@@ -73,10 +73,29 @@ var greeting = regexp.MustCompile(`serves Kafka on (\S+), HTTP on (\S+);`)
 
 // start runs dev on a folder and free ports, and waits until it is ready. It
 // is killed when the test ends, if it still runs.
-func start(t *testing.T, dir string, args ...string) *server {
+func start(t *testing.T, dir string) *server {
 	t.Helper()
-	args = append([]string{"dev", "--data", dir, "--kafka", "127.0.0.1:0", "--http", "127.0.0.1:0"}, args...)
-	s := &server{cmd: exec.Command(binary, args...), dir: dir, exited: make(chan struct{})}
+	return startCommand(t, dir, exec.Command(binary, devArgs(dir)...))
+}
+
+func devArgs(dir string) []string {
+	return []string{"dev", "--data", dir, "--kafka", "127.0.0.1:0", "--http", "127.0.0.1:0"}
+}
+
+// onDisk is dev with a file system of its own at its data folder, in a
+// namespace of its own: mount flags, as for a tmpfs.
+func onDisk(dir, mount string) *exec.Cmd {
+	flags := "-m"
+	if os.Geteuid() != 0 {
+		flags = "-rm"
+	}
+	script := fmt.Sprintf("mount -t tmpfs %s tmpfs %s && exec %s %s", mount, dir, binary, strings.Join(devArgs(dir), " "))
+	return exec.Command("unshare", flags, "sh", "-c", script)
+}
+
+func startCommand(t *testing.T, dir string, cmd *exec.Cmd) *server {
+	t.Helper()
+	s := &server{cmd: cmd, dir: dir, exited: make(chan struct{})}
 	stdout, err := s.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -211,6 +230,17 @@ func check(t *testing.T, dir string) report {
 		t.Fatalf("check: code %d: %s%s", code, stdout, stderr)
 	}
 	return r
+}
+
+// eventually waits for a condition.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for tick := time.NewTicker(10 * time.Millisecond); !ok(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+	}
 }
 
 func lines(n int, format string) string {
