@@ -117,7 +117,7 @@ func collision(name, other string) error {
 }
 
 func create(v *View, t NewTopic) (Created, error) {
-	if err := checkName(t.Name); err != nil {
+	if err := CheckName(t.Name); err != nil {
 		return Created{}, err
 	}
 	if other := v.named(t.Name); other != nil && other.Name == t.Name {

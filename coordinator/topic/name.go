@@ -7,8 +7,8 @@ import (
 
 const maxNameBytes = 249
 
-// checkName holds a name against Kafka's rules.
-func checkName(name string) error {
+// CheckName holds a topic's name against Kafka's rules.
+func CheckName(name string) error {
 	switch {
 	case name == "":
 		return fmt.Errorf("%w: it is empty", ErrInvalidName)

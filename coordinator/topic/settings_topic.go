@@ -20,7 +20,7 @@ const (
 var ownSettings = []definition{
 	{
 		name: "siltstone.durability", kind: TypeString, initial: "replicated", allowed: oneOf("replicated", "object"),
-		doc: "When acks=all is acknowledged. replicated: once the record is in memory in as many zones as min.insync.replicas asks for (two at least), or in the object store, whichever comes first; fast, and lost if all those agents die within the flush interval. object: once it is in the object store; slower, and no crash loses it.",
+		doc: "When acks=all is acknowledged. replicated: once the record is in memory in as many zones as min.insync.replicas asks for (two at least), or in the object store, whichever comes first; fast; costs traffic between zones; lost if all those agents die before the next flush (5 s by default). object: once it is in the object store; slower, without that traffic, and no crash loses it.",
 	},
 	{
 		name: "siltstone.validation", kind: TypeString, initial: "records", allowed: oneOf("records", "header"),

@@ -87,7 +87,7 @@ func (s *State) create(b *CreateTopics, c *Change) {
 	names, ids := map[string]bool{}, map[siltstone.TopicID]bool{}
 	for _, t := range b.Topics {
 		key := nameKey(t.Name)
-		if err := checkName(t.Name); err != nil {
+		if err := CheckName(t.Name); err != nil {
 			c.Void = err.Error()
 		} else if s.topics.named(t.Name) != nil || names[key] {
 			c.void("topic %s is there, or a name that collides with it", t.Name)
@@ -212,7 +212,7 @@ func (s *State) Restore(key, value []byte) error {
 	case len(key) == 1+idBytes && key[0] == rowTopic:
 		t := &Topic{ID: siltstone.TopicID(key[1:]), Number: uint32(in.Uvarint(math.MaxUint32)), Name: in.String()}
 		t.Partitions, t.CreatedMS, t.Configs = readPartitions(in), in.Varint(), readConfigs(in)
-		if checkName(t.Name) != nil || s.topics.named(t.Name) != nil || s.byID(t.ID) != nil || t.Partitions < 1 || t.Number >= s.next {
+		if CheckName(t.Name) != nil || s.topics.named(t.Name) != nil || s.byID(t.ID) != nil || t.Partitions < 1 || t.Number >= s.next {
 			in.Fail("topic %q, number %d, %d partitions", t.Name, t.Number, t.Partitions)
 		}
 		if in.Err() == nil {

@@ -1,0 +1,407 @@
+package topic
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/coordinator"
+	"github.com/siltstone-io/siltstone/coordinator/ledger"
+)
+
+var _ ledger.Fold[Change] = (*State)(nil)
+
+// rows is the whole checkpoint as bytes.
+func rows(s *State) []byte {
+	var b []byte
+	for k, v := range s.Rows {
+		b = append(append(append(b, k...), '='), v...)
+	}
+	return b
+}
+
+func entry(b Body) ledger.Entry { return ledger.Entry{Seq: 1, Kind: b.Kind(), Body: b.Encode()} }
+
+func TestVoid(t *testing.T) {
+	s := New()
+	a, b, c := siltstone.TopicID{1}, siltstone.TopicID{2}, siltstone.TopicID{3}
+	if c, err := s.Apply(entry(&CreateTopics{[]Created{{ID: a, Name: "a.a", Partitions: 2}, {ID: b, Name: "b", Partitions: 1}}})); err != nil || c.Void != "" {
+		t.Fatal(err, c.Void)
+	}
+	before, view := rows(s), s.View()
+	create := func(topics ...Created) Body { return &CreateTopics{topics} }
+	fine := Created{ID: c, Name: "c", Partitions: 1}
+	for why, body := range map[string]Body{
+		"is there":               create(fine, Created{ID: siltstone.TopicID{4}, Name: "a_a", Partitions: 1}),
+		"collides":               create(fine, Created{ID: siltstone.TopicID{4}, Name: "c", Partitions: 1}),
+		"id":                     create(fine, Created{ID: a, Name: "d", Partitions: 1}),
+		"taken":                  create(fine, Created{ID: c, Name: "d", Partitions: 1}),
+		" is taken":              create(fine, Created{Name: "d", Partitions: 1}),
+		"without a partition":    create(fine, Created{ID: siltstone.TopicID{4}, Name: "d"}),
+		"invalid topic name":     create(fine, Created{ID: siltstone.TopicID{4}, Name: "d d", Partitions: 1}),
+		"unknown":                &DeleteTopics{[]siltstone.TopicID{a, c}},
+		"named twice":            &DeleteTopics{[]siltstone.TopicID{a, a}},
+		"are no more":            &AddedPartitions{[]Grown{{b, 2}, {a, 2}}},
+		"unknown, or named":      &AddedPartitions{[]Grown{{a, 3}, {c, 3}}},
+		"unknown, or named twic": &SetConfigs{[]Configured{{a, map[string]string{"x": "y"}}, {c, nil}}},
+	} {
+		c, err := s.Apply(entry(body))
+		if err != nil || !strings.Contains(c.Void, why) {
+			t.Errorf("%T %+v: void for %q, %v; want %q", body, body, c.Void, err, why)
+		}
+		if c.Created != nil || c.Deleted != nil || c.Changed != nil || c.Settings || !bytes.Equal(before, rows(s)) || s.View() != view {
+			t.Errorf("%T %+v is void, and changed something", body, body)
+		}
+	}
+	for _, kind := range []byte{0, KindSetCluster + 1, 16, 255} {
+		if _, err := s.Apply(ledger.Entry{Kind: kind}); !errors.Is(err, siltstone.ErrNewerFormat) {
+			t.Errorf("kind %d: %v", kind, err)
+		}
+	}
+	if c, err := s.Apply(ledger.Entry{Kind: KindDelete, Body: []byte{1}}); err != nil || c.Void == "" {
+		t.Errorf("a broken body: %+v, %v", c, err)
+	}
+}
+
+func TestViews(t *testing.T) {
+	w := newWorld(t, "b", "a", "c.c")
+	v := w.s.View()
+	if w.s.View() != v {
+		t.Error("two views of the same state")
+	}
+	names := func(v *View) string {
+		var all []string
+		for _, t := range v.All() {
+			all = append(all, t.Name)
+		}
+		return strings.Join(all, " ")
+	}
+	if got := names(v); got != "a b c.c" {
+		t.Errorf("all are %s", got)
+	}
+	if _, ok := v.Topic("c_c"); ok {
+		t.Error("found by another name")
+	}
+	if err := w.create(NewTopic{Name: "ab", Partitions: 1, Replication: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(w.s.View()); got != "a ab b c.c" || names(v) != "a b c.c" || v.Len() != 3 {
+		t.Errorf("all are %s, were %s", got, names(v))
+	}
+	if _, ok := v.Topic("ab"); ok {
+		t.Error("an old view knows a new topic")
+	}
+}
+
+// drawDecision draws what somebody decides in a small world.
+func drawDecision(t *rapid.T, v *View, ids *byte) Decision {
+	name := rapid.SampledFrom([]string{"a", "b", "c.d", "c_d", "e", "bad name"})
+	known := func() siltstone.TopicID {
+		if all := v.All(); len(all) > 0 {
+			return rapid.SampledFrom(all).Draw(t, "known").ID
+		}
+		return siltstone.TopicID{}
+	}
+	value := rapid.SampledFrom([]string{"1", "5", "compact", "delete", "zstd", "object"})
+	setting := rapid.SampledFrom([]string{"retention.ms", "cleanup.policy", "compression.type", "siltstone.durability", "num.partitions", "log.retention.ms"})
+	operation := func() ConfigOp {
+		s := value.Draw(t, "value")
+		return ConfigOp{setting.Draw(t, "setting"), Op(rapid.IntRange(0, 3).Draw(t, "op")), &s}
+	}
+	switch rapid.IntRange(0, 5).Draw(t, "decision") {
+	case 0, 1:
+		*ids++
+		n := NewTopic{Name: name.Draw(t, "name"), ID: siltstone.TopicID{*ids}, Partitions: rapid.Int32Range(-1, 4).Draw(t, "partitions"), Replication: 1}
+		s := value.Draw(t, "value")
+		n.Configs = []Setting{{setting.Draw(t, "setting"), &s}}[:rapid.IntRange(0, 1).Draw(t, "configs")]
+		d, _ := Create(v, []NewTopic{n})
+		return d
+	case 2:
+		d, _ := Delete(v, []siltstone.TopicID{known()})
+		return d
+	case 3:
+		d, _ := AddPartitions(v, []NewPartitions{{name.Draw(t, "name"), rapid.Int32Range(0, 9).Draw(t, "total")}})
+		return d
+	case 4:
+		d, _ := AlterConfigs(v, []Alteration{{name.Draw(t, "name"), []ConfigOp{operation()}}})
+		return d
+	default:
+		d, _ := AlterCluster(v, []ConfigOp{operation()})
+		return d
+	}
+}
+
+// drawLedger draws decisions, each made on the state that those before it gave.
+func drawLedger(t *rapid.T) []ledger.Entry {
+	s, ids := New(), byte(0)
+	var entries []ledger.Entry
+	for range rapid.IntRange(1, 50).Draw(t, "steps") {
+		d := drawDecision(t, s.View(), &ids)
+		if len(d.Body) == 0 {
+			continue
+		}
+		e := ledger.Entry{Seq: coordinator.Seq(len(entries) + 1), Kind: d.Kind, Body: d.Body}
+		c, err := s.Apply(e)
+		if err != nil || c.Void != "" {
+			t.Fatalf("decided on the newest state, and void: %s, %v", c.Void, err)
+		}
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+// fold folds, and checks after each entry what holds of every state.
+func fold(t *rapid.T, s *State, entries []ledger.Entry) {
+	for _, e := range entries {
+		if _, err := s.Apply(e); err != nil {
+			t.Fatal(err)
+		}
+		v := s.View()
+		keys, numbers := map[string]bool{}, map[uint32]bool{}
+		for _, topic := range v.All() {
+			byName, _ := v.Topic(topic.Name)
+			byID, _ := v.TopicByID(topic.ID)
+			if byName != topic || byID != topic || keys[nameKey(topic.Name)] || numbers[topic.Number] || topic.Number >= s.next {
+				t.Fatalf("topic %+v is found as %+v and %+v", topic, byName, byID)
+			}
+			keys[nameKey(topic.Name)], numbers[topic.Number] = true, true
+			if want := resolve(topic.Configs, v.Settings()); *topic.Config() != *want {
+				t.Fatalf("in force: %+v, want %+v", topic.Config(), want)
+			}
+		}
+		if len(keys) != v.Len() {
+			t.Fatalf("%d topics, and it says %d", len(keys), v.Len())
+		}
+	}
+}
+
+func TestCheckpointAndTailAreTheLedger(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		entries := drawLedger(t)
+		whole, head, again := New(), New(), New()
+		fold(t, whole, entries)
+		cut := rapid.IntRange(0, len(entries)).Draw(t, "cut")
+		fold(t, head, entries[:cut])
+		var last []byte
+		for key, value := range head.Rows {
+			if last != nil && bytes.Compare(last, key) >= 0 {
+				t.Fatalf("row %x comes after %x", key, last)
+			}
+			last = bytes.Clone(key)
+			if err := again.Restore(key, value); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fold(t, again, entries[cut:])
+		if !bytes.Equal(rows(whole), rows(again)) {
+			t.Fatalf("checkpoint at %d and tail: %x\nall entries:            %x", cut, rows(again), rows(whole))
+		}
+	})
+}
+
+func TestAnyOrderIsFolded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		fold(t, New(), rapid.Permutation(drawLedger(t)).Draw(t, "order"))
+	})
+}
+
+// goldenBodies has an entry of each kind, with each part of its format.
+var goldenBodies = []Body{
+	&CreateTopics{[]Created{
+		{siltstone.TopicID{1, 2, 3}, "logs", 300, 1_800_000_000_000, map[string]string{"retention.ms": "60000", "cleanup.policy": "compact"}},
+		{siltstone.TopicID{9}, "b.c-d_E", 1, 0, nil},
+		{siltstone.TopicID{7}, "gone", 1, 0, nil},
+	}},
+	&DeleteTopics{[]siltstone.TopicID{{7}}},
+	&AddedPartitions{[]Grown{{siltstone.TopicID{1, 2, 3}, 301}, {siltstone.TopicID{9}, 2}}},
+	&SetConfigs{[]Configured{{siltstone.TopicID{9}, map[string]string{"siltstone.durability": "object"}}}},
+	&SetCluster{map[string]string{"num.partitions": "6", "log.retention.ms": "5"}},
+}
+
+func goldenState() *State {
+	s := New()
+	for _, b := range goldenBodies {
+		if c, err := s.Apply(entry(b)); err != nil || c.Void != "" {
+			panic(fmt.Sprintf("%T: %v, %s", b, err, c.Void))
+		}
+	}
+	return s
+}
+
+func TestGolden(t *testing.T) {
+	var entries, checkpoint strings.Builder
+	for _, b := range goldenBodies {
+		fmt.Fprintf(&entries, "%d %x\n", b.Kind(), b.Encode())
+	}
+	for key, value := range goldenState().Rows {
+		fmt.Fprintf(&checkpoint, "%x %x\n", key, value)
+	}
+	old := New()
+	for line := range strings.Lines(golden(t, "entries.golden", entries.String())) {
+		var e ledger.Entry
+		if _, err := fmt.Sscanf(line, "%d %x", &e.Kind, &e.Body); err != nil {
+			t.Fatal(err)
+		}
+		if c, err := old.Apply(e); err != nil || c.Void != "" {
+			t.Fatal(err, c.Void)
+		}
+	}
+	restored := New()
+	for line := range strings.Lines(golden(t, "checkpoint.golden", checkpoint.String())) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		k, _ := hex.DecodeString(key)
+		v, _ := hex.DecodeString(value)
+		if err := restored.Restore(k, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := rows(goldenState()); !bytes.Equal(rows(old), want) || !bytes.Equal(rows(restored), want) {
+		t.Errorf("%x and %x, want %x", rows(old), rows(restored), want)
+	}
+}
+
+// golden compares with a file of testdata, and returns what stands there.
+func golden(t *testing.T, name, got string) string {
+	t.Helper()
+	path := "testdata/" + name
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
+	}
+	return string(want)
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, b := range goldenBodies {
+		f.Add(b.Kind(), b.Encode())
+	}
+	f.Fuzz(func(t *testing.T, kind byte, body []byte) {
+		b, err := Decode(kind, body)
+		if err != nil {
+			if !errors.Is(err, siltstone.ErrCorrupt) && !errors.Is(err, siltstone.ErrNewerFormat) {
+				t.Fatal(err)
+			}
+			return
+		}
+		again, err := Decode(kind, b.Encode())
+		if err != nil || !bytes.Equal(again.Encode(), b.Encode()) {
+			t.Fatalf("%+v came back as %+v: %v", b, again, err)
+		}
+		s := goldenState()
+		if _, err := s.Apply(ledger.Entry{Kind: kind, Body: body}); err != nil {
+			t.Fatal(err)
+		}
+		for _, topic := range s.View().All() {
+			Describe(s.View(), topic)
+		}
+	})
+}
+
+func FuzzRestore(f *testing.F) {
+	for key, value := range goldenState().Rows {
+		f.Add(bytes.Clone(key), bytes.Clone(value))
+	}
+	f.Fuzz(func(t *testing.T, key, value []byte) {
+		s := New()
+		s.next = 100
+		if err := s.Restore(key, value); err != nil {
+			if !errors.Is(err, siltstone.ErrCorrupt) && !errors.Is(err, siltstone.ErrNewerFormat) {
+				t.Fatal(err)
+			}
+			return
+		}
+		again := New()
+		for k, v := range s.Rows {
+			if err := again.Restore(k, v); err != nil {
+				t.Fatalf("row %x, written again as %x: %v", value, v, err)
+			}
+		}
+		if !bytes.Equal(rows(s), rows(again)) {
+			t.Fatalf("%x came back as %x", rows(s), rows(again))
+		}
+	})
+}
+
+func FuzzValues(f *testing.F) {
+	for name, d := range topicSettings {
+		f.Add(name, d.initial)
+	}
+	f.Fuzz(func(t *testing.T, name, raw string) {
+		got, err := topicSettings.parse(name, raw)
+		if err != nil {
+			return
+		}
+		if again, err := topicSettings.parse(name, got); err != nil || again != got {
+			t.Fatalf("%s=%q is stored as %q, and that as %q, %v", name, raw, got, again, err)
+		}
+		resolve(map[string]string{name: got}, nil)
+	})
+}
+
+// BenchmarkCreate makes topics one at a time, a view taken after each, among 10,000.
+func BenchmarkCreate(b *testing.B) {
+	s := New()
+	n := 0
+	add := func() {
+		n++
+		id := siltstone.TopicID{byte(n), byte(n >> 8), byte(n >> 16)}
+		d, errs := Create(s.View(), []NewTopic{{Name: fmt.Sprintf("topic-%d", n), ID: id, Partitions: 1, Replication: 1}})
+		if errs[0] != nil {
+			b.Fatal(errs[0])
+		}
+		if c, err := s.Apply(ledger.Entry{Kind: d.Kind, Body: d.Body}); err != nil || c.Void != "" {
+			b.Fatal(err, c.Void)
+		}
+	}
+	for range 10_000 {
+		add()
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		add()
+	}
+}
+
+// BenchmarkFind finds topics among 10,000.
+func BenchmarkFind(b *testing.B) {
+	x := draft{}
+	ids := make([]siltstone.TopicID, 10_000)
+	for i := range ids {
+		ids[i] = siltstone.TopicID{byte(i * 7), byte(i >> 8), byte(i), 15: byte(i * 31)}
+		x.put(&Topic{ID: ids[i], Name: fmt.Sprintf("topic-%d", i)})
+	}
+	v := x.view(nil, nil)
+	i := 0
+	for b.Loop() {
+		if _, ok := v.TopicByID(ids[i%len(ids)]); !ok {
+			b.Fatal(i)
+		}
+		i++
+	}
+}
+
+func TestBucketsAreEven(t *testing.T) {
+	var count [buckets]int
+	for i := range 10_000 {
+		count[nameBucket(fmt.Sprintf("topic-%d", i))]++
+	}
+	if most := slices.Max(count[:]); most > 120 {
+		t.Errorf("one bucket has %d of 10,000 names", most)
+	}
+}
