@@ -188,6 +188,9 @@ func TestReadAhead(t *testing.T) {
 			t.Errorf("a read of what is being read ahead took %v in all", took)
 		}
 		synctest.Wait()
+		if one := r.cache.unread; one == 0 || one > r.cache.used*2/3 {
+			t.Errorf("%d of %d bytes count as unread, want those of one of two", one, r.cache.used)
+		}
 		r.ReadAhead(ranges...) // 0 and 1 are there
 		time.Sleep(2 * time.Second)
 		s.wantGets(4, "two more")

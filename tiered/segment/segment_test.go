@@ -326,6 +326,7 @@ func TestParsersRefuse(t *testing.T) {
 		"more rows than offsets": func(r []Run) []Run { r[3].Offsets = 1; return r },
 		"a tiny batch":           func(r []Run) []Run { r[0].Rows[0].LengthBytes = 60; return r },
 		"bytes missing":          func(r []Run) []Run { r[0].Rows[0].LengthBytes--; return r },
+		"a hole that wraps":      func(r []Run) []Run { r[3].Rows[0].OffsetDelta = maxSpan; return r },
 		"negative partition":     func(r []Run) []Run { r[0].Partition.Partition = -1; return r },
 	} {
 		o, err := Parse(whole)
@@ -334,6 +335,32 @@ func TestParsersRefuse(t *testing.T) {
 		}
 		if _, err := Parse(reindexed(whole, change(o.Index.Runs))); !errors.Is(err, siltstone.ErrCorrupt) {
 			t.Errorf("%s: %v, want ErrCorrupt", name, err)
+		}
+	}
+}
+
+func TestHeaderRefuses(t *testing.T) {
+	for name, shards := range map[string][]uint16{"out of order": {3, 2}, "twice": {2, 2}} {
+		h := sampleHeader
+		h.Shards = shards
+		if _, err := ParseHeader(h.encode()); !errors.Is(err, siltstone.ErrCorrupt) {
+			t.Errorf("shards %s: %v, want ErrCorrupt", name, err)
+		}
+	}
+}
+
+// A count from outside asks for no memory that its bytes do not justify.
+func TestCountsAreChecked(t *testing.T) {
+	const count = 90                       // in the 100 bytes that follow
+	run := append(make([]byte, 1+16+1), 1) // shard, topic, partition; offsets
+	for name, b := range map[string][]byte{
+		"runs": binary.AppendUvarint(nil, count),
+		"rows": append(append([]byte{1}, run...), binary.AppendUvarint(nil, count)...),
+	} {
+		b = append(b, make([]byte, 100)...)
+		trailer := Trailer{IndexBytes: int64(len(b)), IndexCRC: crc32.Checksum(b, castagnoli), DataPosition: minHeaderBytes, IndexPosition: minHeaderBytes}
+		if _, err := ParseIndex(b, trailer); !errors.Is(err, siltstone.ErrCorrupt) || !strings.Contains(err.Error(), "at most") {
+			t.Errorf("%d %s: %v, want that there are at most some", count, name, err)
 		}
 	}
 }

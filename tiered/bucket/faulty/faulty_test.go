@@ -27,16 +27,16 @@ func TestFates(t *testing.T) {
 		name            string
 		fate            faulty.Fate
 		wantErr         error
-		thereAt, landed bool // right after the call; after Wait
-		took            time.Duration
+		thereAt, landed bool          // right after the call; after Wait
+		took, waited    time.Duration // the call; and Wait, from the start
 	}{
-		{"through", faulty.Fate{}, nil, true, true, 0},
-		{"slow", faulty.Fate{Delay: time.Second}, nil, true, true, time.Second},
-		{"failed", faulty.Fate{Err: errLost}, errLost, false, false, 0},
-		{"applied", faulty.Fate{Err: errLost, Applied: true, Delay: time.Second}, errLost, true, true, time.Second},
-		{"late", faulty.Fate{Err: errLost, Late: time.Minute}, errLost, false, true, 0},
-		{"late for a dead caller", faulty.Fate{Err: errLost, Delay: time.Hour, Late: time.Minute}, context.DeadlineExceeded, false, true, 10 * time.Second},
-		{"slow for a dead caller", faulty.Fate{Delay: time.Hour}, context.DeadlineExceeded, false, false, 10 * time.Second},
+		{"through", faulty.Fate{}, nil, true, true, 0, 0},
+		{"slow", faulty.Fate{Delay: time.Second}, nil, true, true, time.Second, time.Second},
+		{"failed", faulty.Fate{Err: errLost}, errLost, false, false, 0, 0},
+		{"applied", faulty.Fate{Err: errLost, Applied: true, Delay: time.Second}, errLost, true, true, time.Second, time.Second},
+		{"late", faulty.Fate{Err: errLost, Delay: time.Second, Late: time.Minute}, errLost, false, true, time.Second, 61 * time.Second},
+		{"late for a dead caller", faulty.Fate{Err: errLost, Delay: time.Hour, Late: time.Minute}, context.DeadlineExceeded, false, true, 10 * time.Second, 61 * time.Minute},
+		{"slow for a dead caller", faulty.Fate{Delay: time.Hour}, context.DeadlineExceeded, false, false, 10 * time.Second, 10 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -59,6 +59,9 @@ func TestFates(t *testing.T) {
 					t.Errorf("after the call the object is there: %v", there())
 				}
 				b.Wait()
+				if waited := time.Since(start); waited != c.waited {
+					t.Errorf("all has landed after %v, want %v", waited, c.waited)
+				}
 				if there() != c.landed {
 					t.Errorf("in the end the object is there: %v", there())
 				}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -196,6 +197,17 @@ func TestForeignFilesAreNotListed(t *testing.T) {
 	}
 	if _, err := b.Get(t.Context(), "passwd", 0, -1); err == nil {
 		t.Error("Get follows a link out of the folder")
+	}
+}
+
+// A write may end anywhere.
+func TestSkip(t *testing.T) {
+	all := "abcdefghi"
+	for n := range len(all) + 1 {
+		rest := skip([][]byte{[]byte("a"), []byte("bcd"), []byte("ef"), []byte("ghi")}, n)
+		if got := string(slices.Concat(rest...)); got != all[n:] {
+			t.Errorf("after %d bytes %q remains, want %q", n, got, all[n:])
+		}
 	}
 }
 

@@ -162,15 +162,21 @@ func writeAll(f *os.File, body bucket.Body) error {
 		if err != nil {
 			return &fs.PathError{Op: "write", Path: f.Name(), Err: err}
 		}
-		for len(parts) > 0 && n >= len(parts[0]) {
-			n -= len(parts[0])
-			parts = parts[1:]
-		}
-		if n > 0 {
-			parts[0] = parts[0][n:]
-		}
+		parts = skip(parts, n)
 	}
 	return nil
+}
+
+// skip is what remains of the parts behind their first n bytes. It changes parts.
+func skip(parts [][]byte, n int) [][]byte {
+	for len(parts) > 0 && n >= len(parts[0]) {
+		n -= len(parts[0])
+		parts = parts[1:]
+	}
+	if n > 0 {
+		parts[0] = parts[0][n:]
+	}
+	return parts
 }
 
 // maxSynced bounds what is remembered of folders; a forgotten one costs syncs again.
