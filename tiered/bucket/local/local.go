@@ -23,7 +23,7 @@ import (
 const (
 	tempFolder = "~tmp"
 	folderMode = 0o750
-	fileMode   = 0o640
+	fileMode   = 0o440 // an object never changes
 )
 
 // Bucket is a bucket.Bucket.
