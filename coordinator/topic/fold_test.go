@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -158,13 +159,16 @@ func drawLedger(t *rapid.T) []ledger.Entry {
 	return entries
 }
 
-// fold folds, and checks after each entry what holds of every state.
+// fold folds, and checks after each entry what holds of every state; and in
+// the end that the views taken on the way are what they were.
 func fold(t *rapid.T, s *State, entries []ledger.Entry) {
+	taken := map[*View][]*Topic{}
 	for _, e := range entries {
 		if _, err := s.Apply(e); err != nil {
 			t.Fatal(err)
 		}
 		v := s.View()
+		taken[v] = v.All()
 		keys, numbers := map[string]bool{}, map[uint32]bool{}
 		for _, topic := range v.All() {
 			byName, _ := v.Topic(topic.Name)
@@ -181,6 +185,20 @@ func fold(t *rapid.T, s *State, entries []ledger.Entry) {
 			t.Fatalf("%d topics, and it says %d", len(keys), v.Len())
 		}
 	}
+	for v, all := range taken {
+		if !slices.Equal(all, v.topics()) || !slices.Equal(v.sortedByID(), sortedByID(v.ids)) {
+			t.Fatalf("an old view had %v, and has %v and %v", all, v.topics(), sortedByID(v.ids))
+		}
+	}
+}
+
+func sortedByID(ids [buckets]map[siltstone.TopicID]*Topic) []*Topic {
+	var all []*Topic
+	for _, m := range ids {
+		all = slices.AppendSeq(all, maps.Values(m))
+	}
+	slices.SortFunc(all, func(a, b *Topic) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	return all
 }
 
 func TestCheckpointAndTailAreTheLedger(t *testing.T) {
