@@ -185,6 +185,7 @@ func rulesOf(config *topic.Config, now int64) batch.Rules {
 		MaxDecompressedBytes: max(batch.DefaultMaxDecompressedBytes, config.MaxMessageBytes),
 		Walk:                 config.Validation == topic.WalkRecords,
 		KeysRequired:         config.Compact,
+		MaxRecordBytes:       config.MaxRecordBytes,
 	}
 	if !config.AppendTime {
 		r.MinTimestamp = now - min(config.TimestampBeforeMaxMS, math.MaxInt64)

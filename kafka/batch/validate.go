@@ -15,6 +15,9 @@ type Rules struct {
 	Walk bool
 	// KeysRequired refuses null keys, as a compacted topic does. It walks.
 	KeysRequired bool
+	// MaxRecordBytes bounds each record of a compressed batch, as its own
+	// length says it; 0 is no bound. It walks such batches.
+	MaxRecordBytes int
 	// MinTimestamp and MaxTimestamp, inclusive, are the window for the
 	// records' own timestamps; both 0 is none. NoTimestamp is always in it.
 	// Without a walk it is held against the header's two.
@@ -53,10 +56,15 @@ func Validate(b []byte, r Rules) (Header, error) {
 		_, err := ParseMarker(b)
 		return h, err
 	}
-	if !r.Walk && !r.KeysRequired {
+	if !r.walks(h.Attributes) {
 		return h, nil
 	}
 	return h, walk(h, b[HeaderBytes:], r)
+}
+
+// walks says whether the rules need the records of such a batch.
+func (r Rules) walks(a Attributes) bool {
+	return r.Walk || r.KeysRequired || r.MaxRecordBytes > 0 && a.Codec() != None
 }
 
 // check is what can be said without the records.
@@ -83,7 +91,7 @@ func (h Header) check(r Rules) error {
 		return fmt.Errorf("%w: a marker outside a transaction", ErrInvalid)
 	case a.Control() && h.Records != 1:
 		return fmt.Errorf("%w: %d markers", ErrInvalid, h.Records)
-	case !r.Walk && !r.KeysRequired && !a.LogAppendTime() && !(r.inWindow(h.BaseTimestamp) && r.inWindow(h.MaxTimestamp)):
+	case !r.walks(a) && !a.LogAppendTime() && !(r.inWindow(h.BaseTimestamp) && r.inWindow(h.MaxTimestamp)):
 		return fmt.Errorf("%w: %d to %d", ErrTimestamp, h.BaseTimestamp, h.MaxTimestamp)
 	}
 	return nil
@@ -107,6 +115,9 @@ func walk(h Header, section []byte, r Rules) error {
 		}
 		if r.KeysRequired && !sh.keyed {
 			return &RecordError{i, fmt.Errorf("%w: no key, on a compacted topic", ErrInvalid)}
+		}
+		if r.MaxRecordBytes > 0 && h.Attributes.Codec() != None && sh.sizeBytes > r.MaxRecordBytes {
+			return &RecordError{i, fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrInvalid, sh.sizeBytes, r.MaxRecordBytes)}
 		}
 		t := h.timestamp(sh)
 		if !h.Attributes.LogAppendTime() && !r.inWindow(t) {

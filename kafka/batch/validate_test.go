@@ -65,7 +65,7 @@ func TestValidate(t *testing.T) {
 		{name: "which only a walk sees", b: edit(edit(good, 57, 0, 0, 0, 2), 23, 0, 0, 0, 1)},
 		{name: "too many records", b: edit(edit(good, 57, 0, 0x10, 0, 1), 23, 0, 0x10, 0, 0), want: batch.ErrTooLarge},
 
-		{name: "producer id -2", b: edit(good, 43, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe), want: batch.ErrInvalid},
+		{name: "producer id -2", b: edit(good, 43, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe, 0, 0, 0, 0, 0, 0), want: batch.ErrInvalid},
 		{name: "producer without an epoch", b: edit(good, 43, 0, 0, 0, 0, 0, 0, 0, 0), want: batch.ErrInvalid},
 		{name: "producer without a sequence", b: edit(good, 43, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0), want: batch.ErrInvalid},
 		{name: "producer 0", b: edit(good, 43, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0), rules: walk},
@@ -116,7 +116,30 @@ func TestValidate(t *testing.T) {
 			if err == nil && h.SizeBytes() != len(c.b) {
 				t.Errorf("header is %+v", h)
 			}
+			if _, unread := read(c.b, 0); err == nil && c.rules.Walk && unread != nil {
+				t.Errorf("Validate takes it, and Records does not: %v", unread)
+			}
 		})
+	}
+}
+
+// TestMaxRecordBytes: a record of a compressed batch is bounded by itself, and
+// the bound is reason enough for a walk.
+func TestMaxRecordBytes(t *testing.T) {
+	for _, codec := range codecs {
+		builder := batch.NewBuilder(codec, 0)
+		builder.Append(batch.Record{Value: make([]byte, 50)})
+		builder.Append(batch.Record{Value: make([]byte, 100)})
+		b := must(t)(builder.Build())
+		const longest = 1 + 1 + 1 + 1 + 2 + 100 + 1 // attributes, deltas, key, value with its length, headers
+		if _, err := batch.Validate(b, batch.Rules{MaxRecordBytes: longest}); err != nil {
+			t.Errorf("%s: %v", codec, err)
+		}
+		_, err := batch.Validate(b, batch.Rules{MaxRecordBytes: longest - 1})
+		at, ok := errors.AsType[*batch.RecordError](err)
+		if codec == batch.None && err != nil || codec != batch.None && (!ok || at.Index != 1 || !errors.Is(err, batch.ErrInvalid)) {
+			t.Errorf("%s, a byte less: %v", codec, err)
+		}
 	}
 }
 
