@@ -52,11 +52,9 @@ func (s *State) Apply(e ledger.Entry) (Change, error) {
 		return c, fmt.Errorf("entry of kind %d: %w", e.Kind, siltstone.ErrNewerFormat)
 	}
 	body, err := Decode(e.Kind, e.Body)
-	if err != nil {
-		c.Void = err.Error()
-		return c, nil
-	}
 	switch b := body.(type) {
+	case nil:
+		c.void("%v", err)
 	case *Lead:
 		s.lead(b, &c)
 	case *Open:

@@ -271,9 +271,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil || !bytes.Equal(again.Encode(), b.Encode()) {
 			t.Fatalf("%+v came back as %+v: %v", b, again, err)
 		}
-		s := New()
-		s.Apply(ledger.Entry{Seq: 1, Kind: KindLead, Body: leadAlice.Encode()})
-		s.Apply(ledger.Entry{Seq: 2, Kind: KindOpen, Body: openAll.Encode()})
+		s := newFolder(t, leadAlice, openAll).s
 		if _, err := s.Apply(ledger.Entry{Seq: 3, Kind: kind, Body: body}); err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,7 @@ import (
 // Config is what is in force for a topic, as the log wants it. It is immutable.
 type Config struct {
 	MaxMessageBytes int // of a batch, whole, as it is stored
-	MaxRecordBytes  int // of a record of a compressed batch, decompressed
+	MaxRecordBytes  int // of a record of a compressed batch, decompressed; 0: no limit
 
 	// AsProduced: batches stay in the codec that the producer chose. Otherwise
 	// those of another codec are compressed again, in Codec.
@@ -117,7 +117,7 @@ func resolve(own, cluster map[string]string) *Config {
 	v := ofTopic(own, cluster)
 	c := &Config{
 		MaxMessageBytes:      int(v.long("max.message.bytes")),
-		MaxRecordBytes:       int(v.long("max.decompressed.message.bytes")),
+		MaxRecordBytes:       int(v.long("max.decompressed.message.bytes") % maxRecordBytes), // the most is none
 		GzipLevel:            int(v.long("compression.gzip.level")),
 		LZ4Level:             int(v.long("compression.lz4.level")),
 		ZstdLevel:            int(v.long("compression.zstd.level")),

@@ -403,7 +403,7 @@ func TestDescribe(t *testing.T) {
 func TestConfigInForce(t *testing.T) {
 	got := resolve(nil, nil)
 	want := &Config{
-		MaxMessageBytes: 1048588, MaxRecordBytes: 2147483639,
+		MaxMessageBytes: 1048588,
 		AsProduced: true, GzipLevel: -1, LZ4Level: 9, ZstdLevel: 3,
 		TimestampBeforeMaxMS: 1<<63 - 1, TimestampAfterMaxMS: 3600000,
 		MinISR: 1, Delete: true, RetentionMS: 604800000, RetentionBytes: -1,
