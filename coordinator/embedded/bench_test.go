@@ -48,7 +48,7 @@ func BenchmarkSync(b *testing.B) {
 
 func BenchmarkAppend(b *testing.B) {
 	c := open(b, filepath.Join(b.TempDir(), "cluster.db"))
-	defer c.Close()
+	defer closeIt(b, c)
 	var took []time.Duration
 	for seq := coordinator.Seq(1); b.Loop(); seq++ {
 		start := time.Now()
@@ -63,7 +63,7 @@ func BenchmarkAppend(b *testing.B) {
 // BenchmarkAppend16 is one flush of an agent that leads all shards.
 func BenchmarkAppend16(b *testing.B) {
 	c := open(b, filepath.Join(b.TempDir(), "cluster.db"))
-	defer c.Close()
+	defer closeIt(b, c)
 	var took []time.Duration
 	for seq := coordinator.Seq(1); b.Loop(); seq++ {
 		start := time.Now()
@@ -84,7 +84,7 @@ func BenchmarkAppend16(b *testing.B) {
 // BenchmarkReadDuringAppends shows that readers do not wait for the writer.
 func BenchmarkReadDuringAppends(b *testing.B) {
 	c := open(b, filepath.Join(b.TempDir(), "cluster.db"))
-	defer c.Close()
+	defer closeIt(b, c)
 	var stop atomic.Bool
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -106,4 +106,50 @@ func BenchmarkReadDuringAppends(b *testing.B) {
 	stop.Store(true)
 	wg.Wait()
 	report(b, took)
+}
+
+// BenchmarkAppendDuringTrim is what others notice of a month's trim: 500,000
+// entries of one ledger, a flush every 5 s.
+func BenchmarkAppendDuringTrim(b *testing.B) {
+	const month, writers = 500_000, 512
+	for b.Loop() {
+		b.StopTimer()
+		c := open(b, filepath.Join(b.TempDir(), "cluster.db"))
+		var wg sync.WaitGroup
+		for w := range coordinator.Seq(writers) {
+			wg.Go(func() {
+				for seq := w + 1; seq <= month; seq += writers {
+					if err := c.Append(b.Context(), "a", coordinator.Entry{Seq: seq, Data: body}); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+		b.StartTimer()
+		trimmed := make(chan error, 1)
+		go func() { trimmed <- c.Trim(b.Context(), "a", month-1) }()
+		var took []time.Duration
+		for seq, done := coordinator.Seq(1), false; !done; seq++ {
+			select {
+			case err := <-trimmed:
+				if err != nil {
+					b.Fatal(err)
+				}
+				done = true
+			default:
+				start := time.Now()
+				if err := c.Append(b.Context(), "b", coordinator.Entry{Seq: seq, Data: body}); err != nil {
+					b.Fatal(err)
+				}
+				took = append(took, time.Since(start))
+			}
+		}
+		report(b, took)
+		b.ReportMetric(float64(slices.Max(took).Microseconds()), "µs-max")
+		b.StopTimer()
+		closeIt(b, c)
+		b.StartTimer()
+	}
 }

@@ -74,7 +74,7 @@ func inspect(path string) error {
 		if err != nil {
 			return err
 		}
-		defer db.Close()
+		defer func() { _ = db.Close() }()
 		file, err := os.Open(path)
 		if err != nil {
 			return err

@@ -86,7 +86,7 @@ func (c *Coordinator) commitGroup(group []*write) {
 		case err == nil:
 			w.done <- w.err
 		case !w.changed: // whatever became of the others, this one has not landed
-			w.done <- fmt.Errorf("%s: %w: %v", c.path, siltstone.ErrUnavailable, err)
+			w.done <- fmt.Errorf("%s: %w: %s", c.path, siltstone.ErrUnavailable, err.Error())
 		default:
 			w.done <- fmt.Errorf("%s: %w", c.path, err)
 		}

@@ -39,7 +39,7 @@ type EncodedCheckpoint struct {
 
 const (
 	checkpointVersion = 1
-	checkpointMagic   = "SiltCkpt"
+	checkpointMagic   = "SILTCKPT"
 	trailerBytes      = 8 + 8 + 4 + 8 + 2 + len(checkpointMagic) + 4
 	// blockBytes is where a block of rows ends: at the first row that reaches
 	// it. A lookup reads one or two blocks.
@@ -101,11 +101,11 @@ func (l *Log[F, C]) Checkpoint() EncodedCheckpoint {
 // rows, in order; they point into it. Damage is siltstone.ErrCorrupt and names
 // the part; an error of restore is returned as it is.
 func DecodeCheckpoint(object []byte, restore func(key, value []byte) error) (Checkpoint, error) {
-	cp, start, err := parseHeader(object)
+	index, count, err := parseTrailer(object)
 	if err != nil {
 		return Checkpoint{}, err
 	}
-	index, count, err := parseTrailer(object)
+	cp, start, err := parseHeader(object)
 	if err != nil {
 		return Checkpoint{}, err
 	}
@@ -153,39 +153,29 @@ func appendHeader(b []byte, ledger string, at Position) []byte {
 	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// parseHeader returns also where the header ends.
+// parseHeader returns also where the header ends. The trailer has told its
+// version already.
 func parseHeader(b []byte) (cp Checkpoint, end uint64, err error) {
-	if err := checkMagic(b, 0); err != nil {
-		return cp, 0, fmt.Errorf("checkpoint header: %w", err)
-	}
 	const fixed = len(checkpointMagic) + 2 + 8 + len(Hash{}) + 2
-	if len(b) < fixed {
-		return cp, 0, fmt.Errorf("checkpoint header, %d bytes: %w", len(b), siltstone.ErrCorrupt)
+	bad := func(what string) (Checkpoint, uint64, error) {
+		return Checkpoint{}, 0, fmt.Errorf("checkpoint header, %s: %w", what, siltstone.ErrCorrupt)
+	}
+	if len(b) < fixed || string(b[:len(checkpointMagic)]) != checkpointMagic {
+		return bad("magic")
 	}
 	name := int(binary.BigEndian.Uint16(b[fixed-2:]))
 	if len(b) < fixed+name+4 {
-		return cp, 0, fmt.Errorf("checkpoint header, name of %d bytes: %w", name, siltstone.ErrCorrupt)
+		return bad("length of the name")
 	}
 	if binary.BigEndian.Uint32(b[fixed+name:]) != crc32.Checksum(b[:fixed+name], castagnoli) {
-		return cp, 0, fmt.Errorf("checkpoint header, CRC: %w", siltstone.ErrCorrupt)
+		return bad("CRC")
+	}
+	if binary.BigEndian.Uint16(b[len(checkpointMagic):]) != checkpointVersion {
+		return bad("format")
 	}
 	cp.Ledger = string(b[fixed : fixed+name])
 	cp.At = Position{Seq: coordinator.Seq(binary.BigEndian.Uint64(b[10:])), Hash: Hash(b[18:34])}
 	return cp, uint64(fixed + name + 4), nil
-}
-
-// checkMagic looks for the magic and a format version that this release knows.
-func checkMagic(b []byte, at int) error {
-	if len(b) < at+len(checkpointMagic)+2 || !bytes.Equal(b[at:at+len(checkpointMagic)], []byte(checkpointMagic)) {
-		return fmt.Errorf("no magic: %w", siltstone.ErrCorrupt)
-	}
-	switch v := binary.BigEndian.Uint16(b[at+len(checkpointMagic):]); {
-	case v > checkpointVersion:
-		return fmt.Errorf("format %d, this release knows %d: %w", v, checkpointVersion, siltstone.ErrNewerFormat)
-	case v != checkpointVersion:
-		return fmt.Errorf("format %d: %w", v, siltstone.ErrCorrupt)
-	}
-	return nil
 }
 
 func (p place) appendTrailer(b []byte, rows uint64) []byte {
@@ -198,16 +188,27 @@ func (p place) appendTrailer(b []byte, rows uint64) []byte {
 	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
+// parseTrailer checks the CRC first: in every version the trailer has this
+// size, and magic, version and CRC stand in these places.
 func parseTrailer(object []byte) (p place, rows uint64, err error) {
+	bad := func(what string) (place, uint64, error) {
+		return place{}, 0, fmt.Errorf("checkpoint trailer, %s: %w", what, siltstone.ErrCorrupt)
+	}
 	if len(object) < trailerBytes {
-		return p, 0, fmt.Errorf("checkpoint trailer, object of %d bytes: %w", len(object), siltstone.ErrCorrupt)
+		return bad("length of the object")
 	}
 	b := object[len(object)-trailerBytes:]
-	if err := checkMagic(b, 28); err != nil {
-		return p, 0, fmt.Errorf("checkpoint trailer: %w", err)
+	if string(b[28:36]) != checkpointMagic {
+		return bad("magic")
 	}
 	if binary.BigEndian.Uint32(b[trailerBytes-4:]) != crc32.Checksum(b[:trailerBytes-4], castagnoli) {
-		return p, 0, fmt.Errorf("checkpoint trailer, CRC: %w", siltstone.ErrCorrupt)
+		return bad("CRC")
+	}
+	switch v := binary.BigEndian.Uint16(b[36:]); {
+	case v > checkpointVersion:
+		return place{}, 0, fmt.Errorf("checkpoint of format %d, this release knows %d: %w", v, checkpointVersion, siltstone.ErrNewerFormat)
+	case v != checkpointVersion:
+		return bad("format")
 	}
 	p = place{
 		position:    binary.BigEndian.Uint64(b),
@@ -215,7 +216,7 @@ func parseTrailer(object []byte) (p place, rows uint64, err error) {
 		crc:         binary.BigEndian.Uint32(b[16:]),
 	}
 	if end := uint64(len(object) - trailerBytes); p.position > end || p.lengthBytes != end-p.position {
-		return p, 0, fmt.Errorf("checkpoint trailer, index of %d bytes at %d of %d: %w", p.lengthBytes, p.position, len(object), siltstone.ErrCorrupt)
+		return bad("place of the index")
 	}
 	return p, binary.BigEndian.Uint64(b[20:]), nil
 }

@@ -87,20 +87,22 @@ func (c *Client) Restore(ctx context.Context, cp Checkpoint, restore func(key, v
 
 // Lookup reads the rows whose keys have a prefix from a checkpoint, by two
 // ranged reads of its object, whatever its size.
-func (c *Client) Lookup(ctx context.Context, cp Checkpoint, prefix []byte) ([]Row, error) {
-	fail := func(err error) ([]Row, error) {
-		return nil, fmt.Errorf("look up %x in checkpoint %s: %w", prefix, cp.Key, err)
-	}
+func (c *Client) Lookup(ctx context.Context, cp Checkpoint, prefix []byte) (found []Row, err error) {
+	defer func() {
+		if err != nil {
+			found, err = nil, fmt.Errorf("look up %x in checkpoint %s: %w", prefix, cp.Key, err)
+		}
+	}()
 	if cp.index.position > math.MaxInt64 || cp.index.lengthBytes > math.MaxInt64 {
-		return fail(siltstone.ErrCorrupt)
+		return nil, siltstone.ErrCorrupt
 	}
 	index, err := c.o.Bucket.Get(ctx, cp.Key, int64(cp.index.position), int64(cp.index.lengthBytes))
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
 	blocks, err := parseIndex(index, cp.index)
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
 	if blocks = withPrefix(blocks, prefix); len(blocks) == 0 {
 		return nil, nil
@@ -108,14 +110,13 @@ func (c *Client) Lookup(ctx context.Context, cp Checkpoint, prefix []byte) ([]Ro
 	start, end := blocks[0], blocks[len(blocks)-1]
 	data, err := c.o.Bucket.Get(ctx, cp.Key, int64(start.position), int64(end.position+end.lengthBytes-start.position))
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
-	var found []Row
 	for _, b := range blocks {
 		size := min(b.lengthBytes, uint64(len(data)))
 		for row, err := range b.rows(data[:size]) {
 			if err != nil {
-				return fail(err)
+				return nil, err
 			}
 			if bytes.HasPrefix(row.Key, prefix) {
 				found = append(found, row)
