@@ -14,7 +14,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -75,8 +74,7 @@ func (s *Server) createTopics(ctx context.Context, q *kmsg.CreateTopicsRequest) 
 // wantedTopic is the topic that a request describes.
 func (s *Server) wantedTopic(t *kmsg.CreateTopicsRequestTopic) (topic.NewTopic, error) {
 	n := topic.NewTopic{
-		Name: t.Topic, ID: s.newTopicID(), CreatedMS: time.Now().UnixMilli(),
-		Partitions: t.NumPartitions, Replication: t.ReplicationFactor,
+		Name: t.Topic, ID: s.newTopicID(), Partitions: t.NumPartitions, Replication: t.ReplicationFactor,
 	}
 	if len(t.ReplicaAssignment) > 0 {
 		if t.NumPartitions != -1 || t.ReplicationFactor != -1 {

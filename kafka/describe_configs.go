@@ -45,7 +45,7 @@ func (s *Server) configsOf(r *kmsg.DescribeConfigsRequestResource) ([]topic.Conf
 	case kmsg.ConfigResourceTypeTopic:
 		t, ok := view.Topic(r.ResourceName)
 		if !ok {
-			return nil, s.missing(view, r.ResourceName)
+			return nil, noTopic(r.ResourceName)
 		}
 		return topic.Describe(view, t), nil
 	case kmsg.ConfigResourceTypeBroker:

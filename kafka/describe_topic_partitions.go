@@ -47,7 +47,7 @@ func (s *Server) describeTopicPartitions(_ context.Context, q *kmsg.DescribeTopi
 		}
 		t, ok := view.Topic(name)
 		if !ok {
-			resp.Topics = append(resp.Topics, s.describedError(name, s.missing(view, name)))
+			resp.Topics = append(resp.Topics, s.describedError(name, noTopic(name)))
 			continue
 		}
 		begin := int32(0)

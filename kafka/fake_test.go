@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/siltstone-io/siltstone"
@@ -21,14 +22,11 @@ type fakeLog struct {
 	changed    chan struct{} // closed and made anew when something was appended
 	epoch      siltstone.Epoch
 
-	// What a test may set before the server starts.
-	hold     chan struct{}                           // appends are decided once it is closed
+	hold     chan struct{}                           // appends are decided once it is closed; set before the start
 	fail     func(tp siltstone.TopicPartition) error // instead of an outcome
 	released int                                     // results given back
 	fetches  []siltstone.FetchRequest                // as they came
 	appends  int                                     // requests
-	find     func() (siltstone.TimedOffset, error)   // instead of looking
-	epochEnd func(epoch siltstone.Epoch) siltstone.EpochEnd
 }
 
 type fakePartition struct {
@@ -39,6 +37,24 @@ type fakePartition struct {
 
 func newFakeLog() *fakeLog {
 	return &fakeLog{partitions: map[siltstone.TopicPartition]*fakePartition{}, changed: make(chan struct{}), epoch: 7}
+}
+
+func (l *fakeLog) failWith(fail func(siltstone.TopicPartition) error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fail = fail
+}
+
+func (l *fakeLog) lastFetch() siltstone.FetchRequest {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fetches[len(l.fetches)-1]
+}
+
+func (l *fakeLog) appended() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.appends
 }
 
 func (l *fakeLog) partition(tp siltstone.TopicPartition) *fakePartition {
@@ -168,9 +184,6 @@ func (l *fakeLog) OffsetForTime(_ context.Context, tp siltstone.TopicPartition, 
 	epoch siltstone.Epoch, _ siltstone.Isolation) (siltstone.TimedOffset, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.find != nil {
-		return l.find()
-	}
 	p := l.partition(tp)
 	switch {
 	case epoch > l.epoch:
@@ -290,4 +303,27 @@ func (c *fakeCluster) set(change func(*fakeCluster)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	change(c)
+}
+
+// deadlineLog notes the deadline of the last append.
+type deadlineLog struct {
+	*fakeLog
+	deadline *atomic.Int64 // ms
+}
+
+func (l deadlineLog) Append(ctx context.Context, r *siltstone.AppendRequest) error {
+	l.deadline.Store(r.Deadline.UnixMilli())
+	return l.fakeLog.Append(ctx, r)
+}
+
+// isolationLog notes the isolation of the last look for an offset.
+type isolationLog struct {
+	*fakeLog
+	isolation *atomic.Int32
+}
+
+func (l isolationLog) OffsetForTime(ctx context.Context, tp siltstone.TopicPartition, at int64,
+	epoch siltstone.Epoch, isolation siltstone.Isolation) (siltstone.TimedOffset, error) {
+	l.isolation.Store(int32(isolation))
+	return l.fakeLog.OffsetForTime(ctx, tp, at, epoch, isolation)
 }

@@ -28,8 +28,9 @@ import (
 	"github.com/siltstone-io/siltstone/kafka/batch"
 )
 
-// fetchFactor bounds the memory of a waiting fetch, in lengths of its frame.
-const fetchFactor = 12
+// fetchFactor bounds the memory of a waiting fetch, in lengths of its frame: 16
+// bytes make a partition, and what is asked of the log and answered for it.
+const fetchFactor = 32
 
 // fetchAnswer is a Fetch request that waits its turn.
 type fetchAnswer struct {
@@ -58,6 +59,7 @@ func startFetch(_ *conn, r *request) (answer, error) {
 	if q.IsolationLevel == 1 {
 		a.isolation = siltstone.ReadCommitted
 	}
+	a.wanted, a.forgotten = roomFor(q)
 	for i := range q.Topics {
 		t := &q.Topics[i]
 		for j := range t.Partitions {
@@ -80,6 +82,18 @@ func startFetch(_ *conn, r *request) (answer, error) {
 	}
 	r.shrink(fetchFactor)
 	return a, nil
+}
+
+// roomFor is as much as the partitions of a request take, and no more.
+func roomFor(q *kmsg.FetchRequest) (wanted []fetchPartition, forgotten []fetchKey) {
+	w, f := 0, 0
+	for i := range q.Topics {
+		w += len(q.Topics[i].Partitions)
+	}
+	for i := range q.ForgottenTopics {
+		f += len(q.ForgottenTopics[i].Partitions)
+	}
+	return make([]fetchPartition, 0, w), make([]fetchKey, 0, f)
 }
 
 func (*fetchAnswer) ready() bool { return false }

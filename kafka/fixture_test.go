@@ -98,8 +98,7 @@ func limits(set func(*Limits)) func(*fixture, *Options) {
 // create makes a topic with settings given as name, value, name, value.
 func (f *fixture) create(name string, partitions int32, settings ...string) *topic.Topic {
 	f.t.Helper()
-	n := f.server.newTopic(name)
-	n.Partitions = partitions
+	n := topic.NewTopic{Name: name, ID: f.server.newTopicID(), Partitions: partitions, Replication: -1}
 	for i := 0; i < len(settings); i += 2 {
 		n.Configs = append(n.Configs, topic.Setting{Name: settings[i], Value: &settings[i+1]})
 	}

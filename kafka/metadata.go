@@ -16,7 +16,6 @@ package kafka
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -100,7 +99,7 @@ func (s *Server) askedFor(ctx context.Context, q *kmsg.MetadataRequest) []asked 
 			a.err = kerr.InvalidRequest
 		default:
 			if a.topic, found = view.Topic(a.name); !found {
-				a.err = s.missing(view, a.name)
+				a.err = noTopic(a.name)
 				missing = append(missing, a.name)
 			}
 		}
@@ -120,19 +119,12 @@ func (s *Server) askedFor(ctx context.Context, q *kmsg.MetadataRequest) []asked 
 	return topics
 }
 
-// missing is the error of a name that no topic has.
-func (s *Server) missing(v *topic.View, name string) error {
-	if _, errs := topic.Create(v, []topic.NewTopic{s.newTopic(name)}); errors.Is(errs[0], topic.ErrInvalidName) {
+// noTopic is the error of a name that no topic has.
+func noTopic(name string) error {
+	if topic.CheckName(name) != nil {
 		return kerr.InvalidTopicException
 	}
 	return kerr.UnknownTopicOrPartition
-}
-
-// newTopic is one as the cluster makes them where nothing else is said.
-func (s *Server) newTopic(name string) topic.NewTopic {
-	return topic.NewTopic{
-		Name: name, ID: s.newTopicID(), Partitions: -1, Replication: -1, CreatedMS: time.Now().UnixMilli(),
-	}
 }
 
 // autoCreate creates topics. One that somebody else made meanwhile will do.
@@ -141,7 +133,7 @@ func (s *Server) autoCreate(ctx context.Context, names []string) map[string]aske
 	defer cancel()
 	topics := make([]topic.NewTopic, len(names))
 	for i, name := range names {
-		topics[i] = s.newTopic(name)
+		topics[i] = topic.NewTopic{Name: name, ID: s.newTopicID(), Partitions: -1, Replication: -1}
 	}
 	refused, err := decide(ctx, s, false, func(v *topic.View) (topic.Decision, []error) {
 		return topic.Create(v, topics)

@@ -41,7 +41,7 @@ type Limits struct {
 	FetchBytes int
 	// FetchSessions are kept at most (1000, as
 	// max.incremental.fetch.session.cache.slots), FetchSessionPartitions all
-	// together (1,000,000).
+	// together (250,000).
 	FetchSessions, FetchSessionPartitions int
 
 	// FirstFrame is how long a new connection may take for its first request (30 s).
@@ -80,7 +80,7 @@ func (o *Options) validate() error {
 		{"in flight", &l.InFlight, 128},
 		{"fetch bytes", &l.FetchBytes, 55 << 20},
 		{"fetch sessions", &l.FetchSessions, 1000},
-		{"fetch session partitions", &l.FetchSessionPartitions, 1_000_000},
+		{"fetch session partitions", &l.FetchSessionPartitions, 250_000},
 	}
 	for _, i := range ints {
 		if *i.value < 0 {

@@ -219,6 +219,23 @@ func TestRecordsOfCompactedBatch(t *testing.T) {
 	}
 }
 
+// TestRecordsKeepOrder: offsets rise, and stay in their batch.
+func TestRecordsKeepOrder(t *testing.T) {
+	record := func(delta byte) []byte { return []byte{12, 0, 0, delta << 1, 1, 1, 0} }
+	for name, b := range map[string][]byte{
+		"twice":        section(2, batch.None, append(record(0), record(0)...)...),
+		"back":         section(2, batch.None, append(record(1), record(0)...)...),
+		"past the end": section(2, batch.None, append(record(0), record(2)...)...),
+	} {
+		_, found := batch.Find(b, 1, 0)
+		batch.StampAppendTime(b, 5)
+		_, unread := read(b, 0)
+		if !errors.Is(unread, batch.ErrInvalid) || found != nil {
+			t.Errorf("%s: %v, %v", name, unread, found)
+		}
+	}
+}
+
 // TestRecordsStops: a loop that ends early gives its decompressor back whole.
 func TestRecordsStops(t *testing.T) {
 	for _, codec := range codecs {

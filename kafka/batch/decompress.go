@@ -56,7 +56,7 @@ func (s *reader) open(codec Codec, section []byte, limit int, keep bool) error {
 		err = d.openGzip(section)
 		s.src, s.buf = d.gzip, d.room(streamBytes, keep)
 	case LZ4:
-		err = d.openLZ4(section, limit, keep)
+		err = d.openLZ4(section, keep)
 		s.src, s.buf = d.lz4, d.room(streamBytes, keep)
 	case Snappy:
 		s.buf, err = d.snappy(section, limit, keep)
@@ -122,8 +122,8 @@ func (d *decompressor) openGzip(section []byte) error {
 	return d.gzip.Reset(&d.in)
 }
 
-func (d *decompressor) openLZ4(section []byte, limit int, keep bool) error {
-	block, err := checkLZ4(section, limit)
+func (d *decompressor) openLZ4(section []byte, keep bool) error {
+	block, err := checkLZ4(section)
 	if err != nil {
 		return err
 	}

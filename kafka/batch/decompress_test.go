@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -28,76 +30,102 @@ func one(tb tb, codec batch.Codec, n int) []byte {
 	return must(tb)(b.Build())
 }
 
+// shapes are the ways in which records may be compressed.
+var shapes = []struct {
+	name   string
+	codec  batch.Codec
+	encode func(tb tb, records []byte) []byte // nil: as we do
+}{
+	{name: "gzip", codec: batch.Gzip},
+	{name: "snappy", codec: batch.Snappy},
+	{name: "raw snappy", codec: batch.Snappy, encode: func(_ tb, b []byte) []byte { return s2.EncodeSnappy(nil, b) }},
+	{name: "lz4", codec: batch.LZ4},
+	{name: "lz4 of 4 MiB blocks", codec: batch.LZ4, encode: func(tb tb, b []byte) []byte { return framed(tb, b, lz4.BlockSizeOption(lz4.Block4Mb)) }},
+	{name: "zstd", codec: batch.Zstd},
+	{name: "zstd that does not say its size", codec: batch.Zstd, encode: zstdStream},
+}
+
 // TestBound: what is over the bound by one byte is refused, whoever reads it.
 func TestBound(t *testing.T) {
-	for _, codec := range compressed {
+	for _, shape := range shapes {
 		for _, n := range []int{0, 1000, 40_000, 300_000, 3_000_000} {
-			b := one(t, codec, n)
-			size := len(one(t, batch.None, n)) - batch.HeaderBytes
+			b := one(t, shape.codec, n)
+			plain := one(t, batch.None, n)
+			size := len(plain) - batch.HeaderBytes
+			if shape.encode != nil {
+				b = sectionLike(plain, shape.codec, shape.encode(t, plain[batch.HeaderBytes:]))
+			}
 			if _, err := batch.Validate(b, batch.Rules{Walk: true, MaxDecompressedBytes: size}); err != nil {
-				t.Errorf("%s, %d at the bound: %v", codec, size, err)
+				t.Errorf("%s, %d at the bound: %v", shape.name, size, err)
 			}
 			if got, err := read(b, size); err != nil || len(got) != 1 || len(got[0].Value) != n {
-				t.Errorf("%s, %d at the bound: %v", codec, size, err)
+				t.Errorf("%s, %d at the bound: %v", shape.name, size, err)
 			}
 			if _, err := batch.Recompress(b, batch.None, 0, size); err != nil {
-				t.Errorf("%s, %d at the bound: %v", codec, size, err)
+				t.Errorf("%s, %d at the bound: %v", shape.name, size, err)
 			}
 			_, validated := batch.Validate(b, batch.Rules{Walk: true, MaxDecompressedBytes: size - 1})
-			_, found := batch.Find(b, 2, size-1)
 			_, iterated := read(b, size-1)
 			_, again := batch.Recompress(b, batch.None, 0, size-1)
 			for what, err := range map[string]error{"Validate": validated, "Records": iterated, "Recompress": again} {
 				if !errors.Is(err, batch.ErrTooLarge) {
-					t.Errorf("%s, %s over the bound of %d: %v", codec, what, size-1, err)
+					t.Errorf("%s, %s over the bound of %d: %v", shape.name, what, size-1, err)
 				}
 			}
-			if found != nil {
-				t.Errorf("%s: Find looks into a batch that is too old: %v", codec, found)
-			}
-			if _, err := batch.Find(b, 1, size-1); codec != batch.Gzip && !errors.Is(err, batch.ErrTooLarge) {
-				t.Errorf("%s, Find over the bound of %d: %v", codec, size-1, err)
+			if _, err := batch.Find(b, 2, size-1); err != nil {
+				t.Errorf("%s: Find looks into a batch that is too old: %v", shape.name, err)
 			}
 		}
 	}
 }
 
+// sectionLike is plain with its records in another form.
+func sectionLike(plain []byte, codec batch.Codec, records []byte) []byte {
+	b := section(1, codec, records...)
+	copy(b[27:43], plain[27:43])
+	return sealed(b)
+}
+
 // TestBombs: a bomb costs memory in proportion to the bound, a lie none.
 func TestBombs(t *testing.T) {
-	lz4Frame := func(blocks ...byte) []byte {
-		return append([]byte{0x04, 0x22, 0x4d, 0x18, 0x60, 0x70, 0x73}, blocks...)
-	}
-	huge := binary.AppendUvarint(nil, 1<<30)
-	for name, c := range map[string]struct {
+	const bound, size = 4 << 20, 16 << 20
+	type bomb struct {
 		b    []byte
+		want error
 		most uint64 // bytes allocated
-	}{
-		"gzip bomb":                 {one(t, batch.Gzip, 16<<20), 1 << 20},
-		"lz4 bomb":                  {one(t, batch.LZ4, 16<<20), 1 << 20},
-		"snappy bomb":               {one(t, batch.Snappy, 16<<20), 1 << 20},
-		"zstd bomb":                 {one(t, batch.Zstd, 16<<20), 1 << 20},
-		"zstd bomb, size unsaid":    {section(1, batch.Zstd, zstdStream(t, make([]byte, 16<<20))...), 16 << 20},
-		"snappy claim":              {section(1, batch.Snappy, append(huge, 0, 0)...), 1 << 20},
-		"xerial claim":              {section(1, batch.Snappy, append([]byte("\x82SNAPPY\x00\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x05"), huge...)...), 1 << 20},
-		"xerial block past the end": {section(1, batch.Snappy, []byte("\x82SNAPPY\x00\x00\x00\x00\x01\x00\x00\x00\x01\x7f\xff\xff\xff\x00")...), 1 << 20},
-		"zstd claim":                {section(1, batch.Zstd, 0x28, 0xb5, 0x2f, 0xfd, 0xa0, 0, 0, 0x40, 0, 1, 0, 0), 1 << 20},
-		"zstd window":               {section(1, batch.Zstd, 0x28, 0xb5, 0x2f, 0xfd, 0, 0x88, 1, 0, 0), 1 << 20},
-		"lz4 block past the end":    {section(1, batch.LZ4, lz4Frame(0xff, 0xff, 0xff, 0x7f, 0)...), 1 << 20},
-		"record length":             {section(1, batch.Gzip, gzipped(t, binary.AppendVarint(nil, 1<<30))...), 1 << 20},
-	} {
+	}
+	claim := binary.AppendUvarint(nil, 3<<20)
+	bombs := map[string]bomb{
+		"snappy claim":              {section(1, batch.Snappy, append(claim, 0, 0)...), batch.ErrInvalid, 1 << 20},
+		"xerial claim":              {section(1, batch.Snappy, xerialOf(claim)...), batch.ErrInvalid, 1 << 20},
+		"xerial block past the end": {section(1, batch.Snappy, []byte("\x82SNAPPY\x00\x00\x00\x00\x01\x00\x00\x00\x01\x7f\xff\xff\xff\x00")...), batch.ErrInvalid, 1 << 20},
+		"zstd claim":                {section(1, batch.Zstd, 0x28, 0xb5, 0x2f, 0xfd, 0xa0, 0, 0, 0x30, 0, 1, 0, 0), batch.ErrInvalid, 1 << 20},
+		"zstd window":               {section(1, batch.Zstd, 0x28, 0xb5, 0x2f, 0xfd, 0, 0x88, 1, 0, 0), batch.ErrInvalid, 1 << 20},
+		"lz4 block past the end":    {section(1, batch.LZ4, 0x04, 0x22, 0x4d, 0x18, 0x60, 0x70, 0x73, 0xff, 0xff, 0xff, 0x7f, 0), batch.ErrInvalid, 1 << 20},
+		"record length":             {section(1, batch.Gzip, gzipped(t, binary.AppendVarint(nil, 1<<30))...), batch.ErrTooLarge, 1 << 20},
+	}
+	plain := one(t, batch.None, size)
+	for _, shape := range shapes {
+		b := bomb{b: one(t, shape.codec, size), want: batch.ErrTooLarge, most: 1 << 20}
+		if shape.encode != nil {
+			b.b = sectionLike(plain, shape.codec, shape.encode(t, plain[batch.HeaderBytes:]))
+			b.most = 4 * bound // two blocks; or a buffer, in steps
+		}
+		bombs[shape.name] = b
+	}
+	for name, c := range bombs {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
-			rules := batch.Rules{Walk: true, MaxDecompressedBytes: 4 << 20}
 			runtime.ReadMemStats(&before)
-			_, err := batch.Validate(c.b, rules)
+			_, err := batch.Validate(c.b, batch.Rules{Walk: true, MaxDecompressedBytes: bound})
 			runtime.ReadMemStats(&after)
-			if !errors.Is(err, batch.ErrTooLarge) && !errors.Is(err, batch.ErrInvalid) {
-				t.Errorf("error is %v", err)
+			if !errors.Is(err, c.want) {
+				t.Errorf("error is %v, want %v", err, c.want)
 			}
 			if n := after.TotalAlloc - before.TotalAlloc; n > c.most {
 				t.Errorf("refusing it took %d bytes", n)
 			}
-			if _, err := read(c.b, rules.MaxDecompressedBytes); err == nil {
+			if _, err := read(c.b, bound); err == nil {
 				t.Error("Records takes it")
 			}
 		})
@@ -145,8 +173,10 @@ func TestForeignFrames(t *testing.T) {
 	data := whole[batch.HeaderBytes:]
 	half := len(data) / 2
 	lz4Plain := framed(t, data)
-	linked := slices.Clone(lz4Plain)
-	linked[4] &^= 1 << 5
+	linked := must(t)(os.ReadFile("testdata/linked.lz4")) // by the lz4 tool, with -BD
+	if got, err := io.ReadAll(lz4.NewReader(bytes.NewReader(linked))); err != nil || !bytes.Equal(got, data) {
+		t.Fatal("linked.lz4 is not the data", err)
+	}
 	xerial := one(t, batch.Snappy, 200_000)[batch.HeaderBytes:]
 	for _, c := range []struct {
 		name  string
@@ -189,12 +219,12 @@ func TestForeignFrames(t *testing.T) {
 		{"zstd with a wrong sum", batch.Zstd, flip(zstdStream(t, data), len(zstdStream(t, data))-1), false},
 		{"zstd cut", batch.Zstd, zstdStream(t, data)[:20], false},
 		{"no zstd", batch.Zstd, data, false},
+		{"zstd damaged behind much", batch.Zstd, flip(zstdStream(t, noise(3_000_000)), 2_999_000), false},
 		{"nothing", batch.Zstd, nil, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := section(1, c.codec, c.data...)
-			copy(b[27:43], whole[27:43])
-			_, err := batch.Validate(sealed(b), batch.Rules{Walk: true})
+			b := sectionLike(whole, c.codec, c.data)
+			_, err := batch.Validate(b, batch.Rules{Walk: true})
 			if c.ok && err != nil || !c.ok && !errors.Is(err, batch.ErrInvalid) {
 				t.Errorf("error is %v", err)
 			}

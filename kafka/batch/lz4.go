@@ -11,7 +11,7 @@ var errTruncated = errors.New("truncated")
 // checkLZ4 refuses what the decoder would take and Kafka's Java clients do not
 // read: blocks that refer back to others, and anything but a single frame. It
 // returns the size of a block.
-func checkLZ4(b []byte, limit int) (int, error) {
+func checkLZ4(b []byte) (int, error) {
 	const (
 		magic       = 0x184d2204
 		independent = 1 << 5
@@ -32,26 +32,24 @@ func checkLZ4(b []byte, limit int) (int, error) {
 	}
 	at, sum := 7, 0 // past magic, flags, block size, header checksum
 	if flags&contentSize != 0 {
-		if len(b) < at+8 {
-			return 0, errTruncated
-		}
-		if n := binary.LittleEndian.Uint64(b[6:]); n > uint64(limit) {
-			return 0, tooLarge(n)
-		}
 		at += 8
 	}
 	if flags&blockSums != 0 {
 		sum = 4
 	}
-	for more := true; more; {
-		if len(b)-at < 4 {
+	for {
+		if at > len(b)-4 {
 			return 0, errTruncated
 		}
-		n := binary.LittleEndian.Uint32(b[at:]) &^ stored
+		length := binary.LittleEndian.Uint32(b[at:])
 		at += 4
-		if more = binary.LittleEndian.Uint32(b[at-4:]) != 0; more {
-			at += int(n) + sum
+		if length == 0 {
+			break
 		}
+		if uint64(length&^stored) > uint64(len(b)-at) {
+			return 0, errTruncated
+		}
+		at += int(length&^stored) + sum
 	}
 	if flags&contentSum != 0 {
 		at += 4
