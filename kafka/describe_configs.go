@@ -51,11 +51,14 @@ func (s *Server) configsOf(r *kmsg.DescribeConfigsRequestResource) ([]topic.Conf
 	case kmsg.ConfigResourceTypeBroker:
 		entries := topic.DescribeCluster(view)
 		if r.ResourceName == "" {
-			return slices.DeleteFunc(slices.Clone(entries), func(e topic.ConfigEntry) bool {
+			return slices.DeleteFunc(entries, func(e topic.ConfigEntry) bool {
 				return e.Source != topic.SourceCluster
 			}), nil
 		}
-		return entries, s.liveNode(r.ResourceName)
+		if err := s.liveNode(r.ResourceName); err != nil {
+			return nil, err
+		}
+		return entries, nil
 	}
 	return nil, fmt.Errorf("%s has no settings here: %w", r.ResourceType, kerr.InvalidRequest)
 }

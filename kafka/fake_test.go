@@ -327,3 +327,9 @@ func (l isolationLog) OffsetForTime(ctx context.Context, tp siltstone.TopicParti
 	l.isolation.Store(int32(isolation))
 	return l.fakeLog.OffsetForTime(ctx, tp, at, epoch, isolation)
 }
+
+func (f *fakeTopics) failWith(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.down = err
+}

@@ -89,22 +89,22 @@ func (s *Server) askedFor(ctx context.Context, q *kmsg.MetadataRequest) []asked 
 			continue
 		}
 		seen[a] = true
-		var found bool
 		switch {
 		case byID && a.id != siltstone.TopicID{} && t.Topic == nil:
-			if a.topic, found = view.TopicByID(a.id); !found {
+			if t, ok := view.TopicByID(a.id); ok {
+				a = asked{name: t.Name, id: t.ID, topic: t}
+			} else {
 				a.err = kerr.UnknownTopicID
 			}
 		case byID, a.id != siltstone.TopicID{}, t.Topic == nil:
 			a.err = kerr.InvalidRequest
 		default:
-			if a.topic, found = view.Topic(a.name); !found {
+			if t, ok := view.Topic(a.name); ok {
+				a = asked{name: t.Name, id: t.ID, topic: t}
+			} else {
 				a.err = noTopic(a.name)
 				missing = append(missing, a.name)
 			}
-		}
-		if found {
-			a.name, a.id = a.topic.Name, a.topic.ID
 		}
 		topics = append(topics, a)
 	}

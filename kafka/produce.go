@@ -185,10 +185,12 @@ func rulesOf(config *topic.Config, now int64) batch.Rules {
 		MaxDecompressedBytes: max(batch.DefaultMaxDecompressedBytes, config.MaxMessageBytes),
 		Walk:                 config.Validation == topic.WalkRecords,
 		KeysRequired:         config.Compact,
-		MaxRecordBytes:       config.MaxRecordBytes,
+	}
+	if config.MaxRecordBytes < r.MaxDecompressedBytes { // else it is kept without looking
+		r.MaxRecordBytes = config.MaxRecordBytes
 	}
 	if !config.AppendTime {
-		r.MinTimestamp = now - min(config.TimestampBeforeMaxMS, math.MaxInt64)
+		r.MinTimestamp = now - config.TimestampBeforeMaxMS
 		r.MaxTimestamp = now + min(config.TimestampAfterMaxMS, math.MaxInt64-now)
 	}
 	return r

@@ -104,6 +104,8 @@ func refusals() []refusal {
 		{"unknown codec", nil, 9, changed(func(b []byte) []byte { b[22] |= 5; return reseal(b) }), "UNSUPPORTED_COMPRESSION_TYPE", "", -1},
 		{"too large", []string{"max.message.bytes", "100"}, 9, changed(func(b []byte) []byte { return append(b, make([]byte, 100)...) }), "INVALID_RECORD", "", -1},
 		{"larger than max.message.bytes", []string{"max.message.bytes", "70"}, 9, changed(func(b []byte) []byte { return b }), "MESSAGE_TOO_LARGE", "70", -1},
+		{"a record too large", []string{"max.decompressed.message.bytes", "100", "siltstone.validation", "header"}, 9,
+			func(t testing.TB) []byte { return oneBatch(t, batch.Gzip, "a", strings.Repeat("b", 200)) }, "INVALID_RECORD", "", 1},
 		{"zstd before v7", nil, 6, func(t testing.TB) []byte { return oneBatch(t, batch.Zstd, "v") }, "UNSUPPORTED_COMPRESSION_TYPE", "", -1},
 		{"control", nil, 9, with(func(h *batch.Header) { h.Attributes, h.ProducerID, h.ProducerEpoch = 0x30, 5, 0 }), "INVALID_RECORD", "", -1},
 		{"delete horizon", nil, 9, with(func(h *batch.Header) { h.Attributes = 0x40 }), "INVALID_RECORD", "delete horizon", -1},

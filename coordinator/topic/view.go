@@ -35,8 +35,10 @@ type View struct {
 
 // Topic finds a topic by its name.
 func (v *View) Topic(name string) (*Topic, bool) {
-	t := v.named(name)
-	return t, t != nil && t.Name == name
+	if t := v.named(name); t != nil && t.Name == name {
+		return t, true
+	}
+	return nil, false // or one whose name collides
 }
 
 // TopicByID finds a topic by its id.
