@@ -119,8 +119,8 @@ func TestAll(t *testing.T) {
 	if &got[0][0] != &set[0] || cap(got[0]) != len(one) {
 		t.Error("a batch is copied, or reaches into the next")
 	}
-	for range batch.All(nil) {
-		t.Error("an empty set has a batch")
+	for b, err := range batch.All(nil) {
+		t.Error("an empty set has a batch", b, err)
 	}
 	for _, cut := range []int{1, 60, len(two) - 1} {
 		var errs, batches int

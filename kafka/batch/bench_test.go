@@ -47,6 +47,19 @@ func BenchmarkValidate(b *testing.B) {
 			}
 		})
 	}
+	small := batch.NewBuilder(batch.None, 0)
+	for i := range 160 {
+		small.Append(batch.Record{Timestamp: 1_750_000_000_000 + int64(i), Key: fmt.Appendf(nil, "key-%d", i), Value: make([]byte, 100)})
+	}
+	many := must(b)(small.Build())
+	b.Run("none, 160 of 100 bytes", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := batch.Validate(many, batch.Rules{Walk: true}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 	one := sixteen(b, batch.None)
 	b.Run("header", func(b *testing.B) {
 		b.ReportAllocs()

@@ -236,6 +236,29 @@ func TestForeignFrames(t *testing.T) {
 	}
 }
 
+// TestZstdGrows: a frame that does not say how much it is gets the room it
+// needs, also where that ends within a block.
+func TestZstdGrows(t *testing.T) {
+	var text bytes.Buffer
+	for random := noise(120_000); len(random) > 0; random = random[4:] {
+		fmt.Fprintf(&text, "a line of a hundred bytes, of which a few, these, %x, are like no others, and the rest is the same\n", random[:4])
+	}
+	builder := batch.NewBuilder(batch.None, 0)
+	builder.Append(batch.Record{Value: text.Bytes()})
+	plain := must(t)(builder.Build())
+	frame := zstdStream(t, plain[batch.HeaderBytes:])
+	if len(frame)*9 > text.Len() || len(frame) < 32<<10 {
+		t.Fatalf("%d bytes are too like to %d for this test", len(frame), text.Len())
+	}
+	b := sectionLike(plain, batch.Zstd, frame)
+	if _, err := batch.Validate(b, batch.Rules{Walk: true}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := read(b, 0); err != nil || !bytes.Equal(got[0].Value, text.Bytes()) {
+		t.Fatal("Records reads something else", err)
+	}
+}
+
 func flip(b []byte, at int) []byte {
 	b = slices.Clone(b)
 	b[at] ^= 1

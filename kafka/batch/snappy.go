@@ -89,8 +89,14 @@ func (d *decompressor) snappy(section []byte, limit int, keep bool) ([]byte, err
 	}
 	out := d.room(total, keep)
 	rest := out
-	for block := range xerialBlocks(section) {
-		n, _ := snappyBytes(block)
+	for block, err := range xerialBlocks(section) {
+		if err != nil {
+			return nil, err
+		}
+		n, err := snappyBytes(block)
+		if err != nil {
+			return nil, err
+		}
 		if _, err := snappy.DecodeStrict(rest[:n:n], block); err != nil {
 			return nil, err
 		}
