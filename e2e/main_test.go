@@ -1,4 +1,4 @@
-// Package e2e starts the real binary, with real clients (kcat, franz-go) before
+// Package e2e starts the real program, with real clients (kcat, franz-go) before
 // it and a real disk behind it. `make prove` runs the same tests with more of
 // everything: see counts.
 package e2e
@@ -38,8 +38,8 @@ func count(quick, long int) int {
 // patience bounds every wait for something that takes milliseconds when all is well.
 const patience = 30 * time.Second
 
-// binary is the program under test, built by TestMain.
-var binary string
+// program is what is under test, built by TestMain.
+var program string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -47,8 +47,8 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		panic(err)
 	}
-	binary = filepath.Join(dir, "siltstone")
-	build := exec.Command("go", "build", "-o", binary, "github.com/siltstone-io/siltstone/cmd/siltstone")
+	program = filepath.Join(dir, "siltstone")
+	build := exec.Command("go", "build", "-o", program, "github.com/siltstone-io/siltstone/cmd/siltstone")
 	build.Stderr = os.Stderr
 	code := 1
 	if err := build.Run(); err == nil {
@@ -75,7 +75,7 @@ var greeting = regexp.MustCompile(`serves Kafka on (\S+), HTTP on (\S+);`)
 // is killed when the test ends, if it still runs.
 func start(t *testing.T, dir string) *server {
 	t.Helper()
-	return startCommand(t, dir, exec.Command(binary, devArgs(dir)...))
+	return startCommand(t, dir, exec.Command(program, devArgs(dir)...))
 }
 
 func devArgs(dir string) []string {
@@ -89,7 +89,7 @@ func onDisk(dir, mount string) *exec.Cmd {
 	if os.Geteuid() != 0 {
 		flags = "-rm"
 	}
-	script := fmt.Sprintf("mount -t tmpfs %s tmpfs %s && exec %s %s", mount, dir, binary, strings.Join(devArgs(dir), " "))
+	script := fmt.Sprintf("mount -t tmpfs %s tmpfs %s && exec %s %s", mount, dir, program, strings.Join(devArgs(dir), " "))
 	return exec.Command("unshare", flags, "sh", "-c", script)
 }
 
@@ -166,12 +166,12 @@ func (s *server) stop(t *testing.T) {
 	}
 }
 
-// run runs a command of the binary and returns its output.
+// run runs a command of the program and returns its output.
 func run(t *testing.T, stdin string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd := exec.CommandContext(ctx, program, args...)
 	var out, errs bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errs
 	err := cmd.Run()
