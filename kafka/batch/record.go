@@ -23,9 +23,10 @@ type RecordHeader struct{ Key, Value []byte }
 // Records reads the records of a whole batch, one at a time; where they are
 // compressed, decompressing at most maxDecompressed bytes (0 is
 // DefaultMaxDecompressedBytes) and holding as much while the loop runs. The
-// bytes of a record are good until the next one is asked for. An error ends it. A batch that Validate has walked gives
-// none; the CRC is not checked here, nor what only a client must keep to: a
-// compacted batch has holes between its offsets.
+// bytes of a record are good until the next one is asked for. An error ends
+// it. A batch that Validate has walked gives none; the CRC is not checked
+// here, nor what only a client must keep to: a compacted batch has holes
+// between its offsets.
 func Records(b []byte, maxDecompressed int) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		h, err := parseWhole(b)
