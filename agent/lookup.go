@@ -116,7 +116,7 @@ func (op *timeOp) handle(c *core) {
 	op.start, op.target = p.start, op.ms
 	switch op.ms {
 	case siltstone.TimeLatest:
-		op.found = siltstone.TimedOffset{Offset: p.high(), Timestamp: -1, Epoch: p.lastEpoch()}
+		op.found = siltstone.TimedOffset{Offset: p.high(), Timestamp: -1, Epoch: p.shard.epoch}
 	case siltstone.TimeEarliest:
 		op.found = siltstone.TimedOffset{Offset: p.start, Timestamp: -1, Epoch: p.epochAt(p.start)}
 	case siltstone.TimeMaxTimestamp:
@@ -237,9 +237,6 @@ func (p *partition) endOfEpoch(e siltstone.Epoch) siltstone.EpochEnd {
 	}
 	return siltstone.EpochEnd{Epoch: all[next-1].Epoch, End: all[next].Start}
 }
-
-// lastEpoch is that of the record before the high watermark.
-func (p *partition) lastEpoch() siltstone.Epoch { return p.epochAt(p.high() - 1) }
 
 // epochAt is the leader epoch at an offset.
 func (p *partition) epochAt(off siltstone.Offset) siltstone.Epoch {
