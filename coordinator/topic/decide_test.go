@@ -404,7 +404,7 @@ func TestConfigInForce(t *testing.T) {
 	got := resolve(nil, nil)
 	want := &Config{
 		MaxMessageBytes: 1048588,
-		AsProduced: true, GzipLevel: -1, LZ4Level: 9, ZstdLevel: 3,
+		AsProduced:      true, GzipLevel: -1, LZ4Level: 9, ZstdLevel: 3,
 		TimestampBeforeMaxMS: 1<<63 - 1, TimestampAfterMaxMS: 3600000,
 		MinISR: 1, Delete: true, RetentionMS: 604800000, RetentionBytes: -1,
 		DeleteRetentionMS: 86400000, MaxCompactionLagMS: 1<<63 - 1, MinDirtyRatio: 0.5,
