@@ -10,6 +10,7 @@ package kafka
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -21,7 +22,7 @@ import (
 func (s *Server) deleteTopics(ctx context.Context, q *kmsg.DeleteTopicsRequest) *kmsg.DeleteTopicsResponse {
 	ctx, cancel := context.WithTimeout(ctx, milliseconds(q.TimeoutMillis))
 	defer cancel()
-	asked := q.Topics
+	asked := slices.Grow(q.Topics, len(q.TopicNames))
 	for i := range q.TopicNames {
 		t := kmsg.NewDeleteTopicsRequestTopic()
 		t.Topic = &q.TopicNames[i]
@@ -31,6 +32,7 @@ func (s *Server) deleteTopics(ctx context.Context, q *kmsg.DeleteTopicsRequest) 
 		return decideDeletion(v, asked)
 	})
 	resp := kmsg.NewPtrDeleteTopicsResponse()
+	resp.Topics = make([]kmsg.DeleteTopicsResponseTopic, len(asked))
 	for i, a := range asked {
 		rt := kmsg.NewDeleteTopicsResponseTopic()
 		rt.Topic, rt.TopicID = a.Topic, a.TopicID
@@ -39,7 +41,7 @@ func (s *Server) deleteTopics(ctx context.Context, q *kmsg.DeleteTopicsRequest) 
 		}
 		why := changeError(err, done.refused, i)
 		rt.ErrorCode, rt.ErrorMessage = s.refuse(why), message(why)
-		resp.Topics = append(resp.Topics, rt)
+		resp.Topics[i] = rt
 	}
 	return resp
 }

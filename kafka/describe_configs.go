@@ -7,7 +7,7 @@ package kafka
 // broker: the cluster's settings, which are the same for all, by the id of a
 // live node; with an empty name only those that were set. From v3 on a setting
 // has its type and, when asked, what it means. Other resources are
-// INVALID_REQUEST.
+// INVALID_REQUEST. A resource that is named twice is described once.
 
 import (
 	"context"
@@ -23,8 +23,14 @@ import (
 
 func (s *Server) describeConfigs(_ context.Context, q *kmsg.DescribeConfigsRequest) *kmsg.DescribeConfigsResponse {
 	resp := kmsg.NewPtrDescribeConfigsResponse()
+	described := map[resource]bool{}
 	for i := range q.Resources {
 		r := &q.Resources[i]
+		of := resource{r.ResourceType, r.ResourceName}
+		if described[of] {
+			continue
+		}
+		described[of] = true
 		rr := kmsg.NewDescribeConfigsResponseResource()
 		rr.ResourceType, rr.ResourceName = r.ResourceType, r.ResourceName
 		entries, err := s.configsOf(r)

@@ -31,17 +31,17 @@ func (s *Server) findCoordinator(_ context.Context, q *kmsg.FindCoordinatorReque
 	if t := int(q.CoordinatorType); 0 <= t && t < len(coordinatorTypes) && q.Version >= coordinatorTypes[t].since {
 		err = fmt.Errorf("this release does not serve %s: %w", coordinatorTypes[t].name, kerr.UnsupportedVersion)
 	}
+	code, says := s.refuse(err), message(err)
 	resp := kmsg.NewPtrFindCoordinatorResponse()
 	if q.Version < 4 {
-		resp.ErrorCode, resp.ErrorMessage = s.refuse(err), message(err)
-		resp.NodeID, resp.Port = -1, -1
+		resp.ErrorCode, resp.ErrorMessage, resp.NodeID, resp.Port = code, says, -1, -1
 		return resp
 	}
-	for _, key := range q.CoordinatorKeys {
+	resp.Coordinators = make([]kmsg.FindCoordinatorResponseCoordinator, len(q.CoordinatorKeys))
+	for i, key := range q.CoordinatorKeys {
 		c := kmsg.NewFindCoordinatorResponseCoordinator()
-		c.Key, c.NodeID, c.Port = key, -1, -1
-		c.ErrorCode, c.ErrorMessage = s.refuse(err), message(err)
-		resp.Coordinators = append(resp.Coordinators, c)
+		c.Key, c.NodeID, c.Port, c.ErrorCode, c.ErrorMessage = key, -1, -1, code, says
+		resp.Coordinators[i] = c
 	}
 	return resp
 }

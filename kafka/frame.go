@@ -112,7 +112,7 @@ func (f *frameReader) next(ctx context.Context) (*request, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.held = int64(size) * r.api.memoryFactor()
+	r.held = int64(size) * r.api.weight
 	if size > limits.FrameBytes || r.held > int64(limits.MemoryBytes) {
 		return nil, fmt.Errorf("%w: %s of %d bytes", errFrameTooLong, r.api.name, size)
 	}

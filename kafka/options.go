@@ -29,9 +29,10 @@ type Limits struct {
 	// FrameBytes is the largest request (100 MiB, as socket.request.max.bytes).
 	FrameBytes int
 	// MemoryBytes is what requests may hold together, from before their frame
-	// is read until they are answered (256 MiB). Beyond it they wait unread. A
-	// request other than Produce is counted decodedFactor times, so it
-	// can be at most MemoryBytes/decodedFactor long.
+	// is read until they are answered (256 MiB). Beyond it they wait unread.
+	// One other than Produce counts as many times its length as its API's
+	// weight says, so it can be no longer than MemoryBytes / weight. Answers as
+	// large as the cluster (Metadata, DescribeConfigs) may hold as much again.
 	MemoryBytes int
 	// InFlight is how many requests of one connection may wait for their
 	// answer (128); what comes after waits unread.
@@ -56,10 +57,6 @@ type Limits struct {
 	// (5 s); negative: none.
 	Drain time.Duration
 }
-
-// decodedFactor bounds the memory that a decoded request takes, in lengths of
-// its frame. The worst are small structs with unknown tags, each a map.
-const decodedFactor = 96
 
 func (o *Options) validate() error {
 	if o.Log == nil || o.Topics == nil || o.Cluster == nil || o.Random == nil {

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"context"
 	"encoding/binary"
 	"net"
 	"time"
@@ -27,9 +28,9 @@ type outbox struct {
 	buf      []byte // answers without their record batches
 	splices  []splice
 	release  []func() // once the splices are written
-	answers  int
-	spliced  int // bytes, of the answer being written
-	firstAt  int // where that answer begins in buf
+	charged  int64    // of the server's memory for answers
+	spliced  int      // bytes, of the answer being written
+	firstAt  int      // where that answer begins in buf
 	vectored net.Buffers
 
 	// Of the last answers to Produce and Fetch, to be used again.
@@ -59,7 +60,6 @@ func (o *outbox) begin(r *request) {
 func (o *outbox) end(r *request) {
 	size := len(o.buf) - o.firstAt - sizeBytes + o.spliced
 	binary.BigEndian.PutUint32(o.buf[o.firstAt:], uint32(size))
-	o.answers++
 	r.api.seconds.Observe(time.Since(r.arrived).Seconds())
 }
 
@@ -147,5 +147,20 @@ func (o *outbox) reset() {
 	if cap(o.buf) > keptBytes {
 		o.buf = nil
 	}
-	o.buf, o.answers = o.buf[:0], 0
+	o.buf = o.buf[:0]
+	o.server.answers.Release(o.charged)
+	o.charged = 0
+}
+
+// charge takes memory for what is in the outbox, until it is written.
+func (o *outbox) charge(ctx context.Context) error {
+	size := min(int64(len(o.buf)), int64(o.server.limits.MemoryBytes)) - o.charged
+	if size <= keptBytes {
+		return nil
+	}
+	if err := o.server.answers.Acquire(ctx, size); err != nil {
+		return errStopping
+	}
+	o.charged += size
+	return nil
 }

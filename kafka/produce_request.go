@@ -43,7 +43,9 @@ const fewParts = 1000
 func decodeProduce(q *produceRequest, version, flexible int16, body []byte) error {
 	in := produceReader{Reader: kbin.Reader{Src: body}, compact: version >= flexible}
 	if version >= 3 {
-		in.str() // the transactional id; batches say themselves whether they are
+		if n := in.length(); n >= 0 {
+			in.Span(n) // the transactional id; batches say themselves whether they are
+		}
 	}
 	q.acks, q.timeoutMS = in.Int16(), in.Int32()
 	for topics := in.array(); topics > 0 && in.Ok(); topics-- {
@@ -51,7 +53,7 @@ func decodeProduce(q *produceRequest, version, flexible int16, body []byte) erro
 		if version >= 13 {
 			p.topicID = in.Uuid()
 		} else {
-			p.topic = kbin.UnsafeString(in.str())
+			p.topic = kbin.UnsafeString(in.Span(in.length()))
 		}
 		for partitions := in.array(); partitions > 0 && in.Ok(); partitions-- {
 			p.partition, p.records = in.Int32(), in.bytes()
@@ -82,17 +84,12 @@ func (in *produceReader) array() int32 {
 	return in.ArrayLen()
 }
 
-func (in *produceReader) str() []byte {
-	n := -1
+// length is a string's; -1 is null.
+func (in *produceReader) length() int {
 	if in.compact {
-		n = int(in.Uvarint()) - 1
-	} else {
-		n = int(in.Int16())
+		return int(in.Uvarint()) - 1
 	}
-	if n < 0 {
-		return nil
-	}
-	return in.Span(n)
+	return int(in.Int16())
 }
 
 func (in *produceReader) bytes() []byte {

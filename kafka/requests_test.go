@@ -74,3 +74,8 @@ func errorName(code int16) string {
 	}
 	return ""
 }
+
+// newStranger is a topic that the server does not have.
+func newStranger() *topic.Topic {
+	return &topic.Topic{Name: "stranger", ID: siltstone.TopicID{0xff}}
+}

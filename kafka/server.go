@@ -33,14 +33,19 @@ type Server struct {
 	logger   *slog.Logger
 	limits   Limits
 	metrics  *metrics
-	apis     []*api // by key
-	memory   *semaphore.Weighted
+	apis     []*api              // by key
+	memory   *semaphore.Weighted // for requests
+	answers  *semaphore.Weighted // for large answers that are not written yet
+	building *semaphore.Weighted // large answers at a time
 	sessions *sessionCache
 
 	// stopped is closed when requests in flight have had their time to end
 	// after Serve's context did. It belongs to Serve.
 	stopped chan struct{}
 }
+
+// builtAtOnce is how many large answers are built at a time.
+const builtAtOnce = 16
 
 // New checks the options.
 func New(o Options) (*Server, error) {
@@ -53,6 +58,8 @@ func New(o Options) (*Server, error) {
 		logger: o.Logger, limits: o.Limits, metrics: m,
 		apis:     newAPIs(m),
 		memory:   semaphore.NewWeighted(int64(o.Limits.MemoryBytes)),
+		answers:  semaphore.NewWeighted(int64(o.Limits.MemoryBytes)),
+		building: semaphore.NewWeighted(builtAtOnce),
 		sessions: newSessionCache(o.Limits, o.Random, m),
 		stopped:  make(chan struct{}),
 	}, nil

@@ -14,20 +14,20 @@ import (
 // librdkafka's sake, and refused partition by partition (KAFKA-18659).
 func table() []api {
 	return []api{
-		{key: kmsg.Produce, min: 0, max: 13, start: startProduce},
-		{key: kmsg.Fetch, min: 4, max: 18, start: startFetch},
-		{key: kmsg.ListOffsets, min: 1, max: 11, start: call((*Server).listOffsets)},
-		{key: kmsg.Metadata, min: 0, max: 13, start: call((*Server).metadata)},
-		{key: kmsg.FindCoordinator, min: 0, max: 6, start: call((*Server).findCoordinator)},
-		{key: kmsg.ApiVersions, min: 0, max: 5, start: startAPIVersions},
-		{key: kmsg.CreateTopics, min: 2, max: 7, start: call((*Server).createTopics)},
-		{key: kmsg.DeleteTopics, min: 1, max: 6, start: call((*Server).deleteTopics)},
-		{key: kmsg.OffsetForLeaderEpoch, min: 2, max: 4, start: call((*Server).offsetForLeaderEpoch)},
-		{key: kmsg.DescribeConfigs, min: 1, max: 4, start: call((*Server).describeConfigs)},
-		{key: kmsg.CreatePartitions, min: 0, max: 3, start: call((*Server).createPartitions)},
-		{key: kmsg.IncrementalAlterConfigs, min: 0, max: 1, start: call((*Server).incrementalAlterConfigs)},
-		{key: kmsg.DescribeCluster, min: 0, max: 2, start: call((*Server).describeCluster)},
-		{key: kmsg.DescribeTopicPartitions, min: 0, max: 0, start: call((*Server).describeTopicPartitions)},
+		{key: kmsg.Produce, min: 0, max: 13, weight: 1, start: startProduce},
+		{key: kmsg.Fetch, min: 4, max: 18, weight: 128, start: startFetch},
+		{key: kmsg.ListOffsets, min: 1, max: 11, weight: 160, start: call((*Server).listOffsets)},
+		{key: kmsg.Metadata, min: 0, max: 13, weight: 160, start: largeCall((*Server).metadata)},
+		{key: kmsg.FindCoordinator, min: 0, max: 6, weight: 768, start: call((*Server).findCoordinator)},
+		{key: kmsg.ApiVersions, min: 0, max: 5, weight: 64, start: startAPIVersions},
+		{key: kmsg.CreateTopics, min: 2, max: 7, weight: 512, start: call((*Server).createTopics)},
+		{key: kmsg.DeleteTopics, min: 1, max: 6, weight: 640, start: call((*Server).deleteTopics)},
+		{key: kmsg.OffsetForLeaderEpoch, min: 2, max: 4, weight: 160, start: call((*Server).offsetForLeaderEpoch)},
+		{key: kmsg.DescribeConfigs, min: 1, max: 4, weight: 128, start: largeCall((*Server).describeConfigs)},
+		{key: kmsg.CreatePartitions, min: 0, max: 3, weight: 160, start: call((*Server).createPartitions)},
+		{key: kmsg.IncrementalAlterConfigs, min: 0, max: 1, weight: 256, start: call((*Server).incrementalAlterConfigs)},
+		{key: kmsg.DescribeCluster, min: 0, max: 2, weight: 64, start: call((*Server).describeCluster)},
+		{key: kmsg.DescribeTopicPartitions, min: 0, max: 0, weight: 160, start: call((*Server).describeTopicPartitions)},
 	}
 }
 
@@ -35,6 +35,10 @@ func table() []api {
 type api struct {
 	key      kmsg.Key
 	min, max int16
+	// weight is how much memory a request may take until it is answered, in
+	// lengths of its frame; small structs with unknown tags, each a map, cost
+	// most. So much is taken of Limits.MemoryBytes before the frame is read.
+	weight int64
 	// start is run by a connection's reader, for one request after the other:
 	// it decodes, validates and submits. An error closes the connection.
 	start func(*conn, *request) (answer, error)
@@ -47,15 +51,6 @@ type api struct {
 
 // serves says whether a version is in the range.
 func (a *api) serves(version int16) bool { return a.min <= version && version <= a.max }
-
-// memoryFactor is how often a request's length counts against the memory for
-// requests. Produce is not decoded into anything much larger than its frame.
-func (a *api) memoryFactor() int64 {
-	if a.key == kmsg.Produce {
-		return 1
-	}
-	return decodedFactor
-}
 
 // newAPIs is the table, each row at the index of its key; nil where there is none.
 func newAPIs(m *metrics) []*api {
@@ -99,6 +94,33 @@ func call[Q any, P interface {
 		return callAnswer(func(ctx context.Context, out *outbox) error {
 			out.message(r, serve(r.server, ctx, q))
 			return nil
+		}), nil
+	}
+}
+
+// largeCall is call for answers whose size is that of the cluster and not of
+// the request. Few are built at a time, and the next only when there is memory
+// for those that their clients have not read yet.
+func largeCall[Q any, P interface {
+	*Q
+	kmsg.Request
+}, R kmsg.Response](serve func(*Server, context.Context, P) R) func(*conn, *request) (answer, error) {
+	start := call(serve)
+	return func(c *conn, r *request) (answer, error) {
+		a, err := start(c, r)
+		if err != nil {
+			return nil, err
+		}
+		return callAnswer(func(ctx context.Context, out *outbox) error {
+			s := r.server
+			if err := s.building.Acquire(ctx, 1); err != nil {
+				return errStopping
+			}
+			defer s.building.Release(1)
+			if err := a.respond(ctx, out); err != nil {
+				return err
+			}
+			return out.charge(ctx)
 		}), nil
 	}
 }
