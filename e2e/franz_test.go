@@ -22,12 +22,12 @@ func (s *server) franz(t *testing.T, opts ...kgo.Opt) *kgo.Client {
 	return cl
 }
 
-// read reads n records of partition 0 from an offset on.
-func (s *server) read(t *testing.T, topic string, from int64, n int, opts ...kgo.Opt) []*kgo.Record {
+// read reads n records of a partition from an offset on.
+func (s *server) read(t *testing.T, topic string, partition int32, from int64, n int, opts ...kgo.Opt) []*kgo.Record {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	cl := s.franz(t, append(opts, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {0: kgo.NewOffset().At(from)}}))...)
+	cl := s.franz(t, append(opts, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {partition: kgo.NewOffset().At(from)}}))...)
 	defer cl.Close()
 	var got []*kgo.Record
 	for len(got) < n {
@@ -74,7 +74,7 @@ func TestFranzNulls(t *testing.T) {
 			}
 			for from := range want {
 				var got []plain
-				for _, r := range s.read(t, name, int64(from), len(want)-from) {
+				for _, r := range s.read(t, name, 0, int64(from), len(want)-from) {
 					got = append(got, plainOf(r))
 				}
 				if diff := cmp.Diff(want[from:], got); diff != "" {
