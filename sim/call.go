@@ -26,6 +26,7 @@ type call struct {
 	// unknown wraps the error of a write of which nothing is certain.
 	unknown func(error) error
 
+	ctx      context.Context
 	answered bool
 	survives bool // its landing survives its sender
 	result   error
@@ -35,12 +36,12 @@ type call struct {
 // do asks and waits. The call's results are the caller's to read only when it
 // returns nil or what apply returned.
 func (c *call) do(ctx context.Context) error {
-	c.done = make(chan struct{})
+	c.ctx, c.done = ctx, make(chan struct{})
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if !c.node.put(c) {
-		return c.unknown(errDead)
+		c.abandon()
 	}
 	stop := context.AfterFunc(ctx, func() { c.node.put(&giveUp{c, context.Cause(ctx)}) })
 	<-c.done
@@ -63,8 +64,18 @@ func (c *call) happen() {
 		if n.dead && !c.survives {
 			return
 		}
-		came = c.apply()
-		w.tracef("%s %s #%d lands: %v", link, c.detail, number, came)
+		apply := func() {
+			came = c.apply()
+			w.tracef("%s %s #%d lands: %v", link, c.detail, number, came)
+		}
+		if c.write {
+			w.raise(c.link, d)
+			if n.dead && d.chance(0.5) {
+				w.ghosts[c.link] = append(w.ghosts[c.link], apply)
+				return
+			}
+		}
+		apply()
 		if c.write && !n.dead && d.chance(w.weather.crash) {
 			w.tracef("%s dies as it lands", n.name)
 			n.crash()
@@ -91,6 +102,26 @@ func (c *call) happen() {
 	w.notBefore(at, func() { n.receive(answer) })
 }
 
+// raise lands what dead nodes have left under way on a link, now that another
+// write is about to land on it.
+func (w *world) raise(link string, d *dice) {
+	for len(w.ghosts[link]) > 0 && d.chance(0.7) {
+		apply := w.ghosts[link][0]
+		w.ghosts[link] = w.ghosts[link][1:]
+		apply()
+	}
+}
+
+// abandon is for a call whose node is dead: nobody answers it, and it ends
+// with its context.
+func (c *call) abandon() {
+	c.answered = true
+	context.AfterFunc(c.ctx, func() {
+		c.result = c.unknown(errDead)
+		close(c.done)
+	})
+}
+
 // answer lets the goroutine that asked go on.
 func (c *call) answer(err error) {
 	if c.answered {
@@ -98,7 +129,7 @@ func (c *call) answer(err error) {
 	}
 	c.answered = true
 	c.result = err
-	if err != nil && !c.node.dead {
+	if err != nil {
 		c.node.world.tracef("%s %s %s answered: %v", c.node.name, c.link, c.detail, err)
 	}
 	c.node.forget(c)

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"encoding/binary"
-	"fmt"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -20,6 +18,8 @@ type consumer struct {
 	maxWait    time.Duration
 	maxBytes   int32
 	rest       time.Duration // between polls
+
+	session *session // of incremental fetches (KIP-227); nil for who has none
 
 	next    map[partition]int64
 	high    map[partition]int64 // as shown last
@@ -52,12 +52,22 @@ func (c *consumer) poll() {
 		c.findStart(host)
 		return
 	}
+	if c.dice.chance(0.05) {
+		c.bounds(host, -1, func(partition, int64) {}, c.poll)
+		return
+	}
+	c.fetch(host)
+}
+
+// fetch asks for what comes next, of all partitions or, in a session, of
+// those whose position has changed.
+func (c *consumer) fetch(host string) {
 	msg := kmsg.NewPtrFetchRequest()
 	msg.Version = c.version
 	msg.MaxWaitMillis, msg.MinBytes, msg.MaxBytes = int32(c.maxWait/time.Millisecond), 1, c.maxBytes
-	msg.SessionEpoch = -1
+	c.session.begin(msg)
 	for _, p := range c.partitions {
-		if c.guide.leaders[p] != host {
+		if c.guide.leaders[p] != host || !c.session.wants(p, c.next[p]) {
 			continue
 		}
 		part := kmsg.NewFetchRequestTopicPartition()
@@ -73,11 +83,8 @@ func (c *consumer) poll() {
 	}
 	sent := c.history.tick()
 	c.guide.to(host, 1).ask(msg, true, func(resp kmsg.Response, err error) {
-		if err != nil {
-			c.retry()
-			return
-		}
-		if !c.took(resp.(*kmsg.FetchResponse), sent) {
+		if err != nil || !c.took(resp.(*kmsg.FetchResponse), sent) {
+			c.session.end()
 			c.retry()
 			return
 		}
@@ -95,13 +102,12 @@ func (c *consumer) retry() {
 func (c *consumer) took(resp *kmsg.FetchResponse, sent moment) bool {
 	good := resp.ErrorCode == 0
 	got := c.history.tick()
+	if good && c.session.goesOn(resp) {
+		c.keepUnchanged(resp, sent, got)
+	}
 	for _, t := range resp.Topics {
-		topic := t.Topic
-		if c.version >= 13 {
-			topic = c.guide.names[t.TopicID]
-		}
 		for _, part := range t.Partitions {
-			p := partition{topic, part.Partition}
+			p := partition{c.topic(&t), part.Partition}
 			if _, mine := c.next[p]; !mine {
 				c.world.failf("%s was given %s, which it did not ask for", c.name, p)
 				continue
@@ -114,6 +120,30 @@ func (c *consumer) took(resp *kmsg.FetchResponse, sent moment) bool {
 		}
 	}
 	return good
+}
+
+// keepUnchanged notes that partitions which an incremental answer leaves out
+// are as they were.
+func (c *consumer) keepUnchanged(resp *kmsg.FetchResponse, sent, got moment) {
+	news := map[partition]bool{}
+	for _, t := range resp.Topics {
+		for _, part := range t.Partitions {
+			news[partition{c.topic(&t), part.Partition}] = true
+		}
+	}
+	for _, p := range c.partitions {
+		if high, known := c.high[p]; known && !news[p] {
+			c.asked[p] = sent
+			c.history.sights = append(c.history.sights, sight{partition: p, sent: sent, got: got, start: -1, high: high})
+		}
+	}
+}
+
+func (c *consumer) topic(t *kmsg.FetchResponseTopic) string {
+	if c.version >= 13 {
+		return c.guide.names[t.TopicID]
+	}
+	return t.Topic
 }
 
 func (c *consumer) keep(p partition, part kmsg.FetchResponseTopicPartition, sent, got moment) {
@@ -157,7 +187,8 @@ func (c *consumer) finished() bool {
 	return true
 }
 
-// caughtUp says whether the consumer has asked after m, and was shown nothing that it has not read.
+// caughtUp says whether the consumer has asked after m, and has read all that
+// it was shown that there is.
 func (c *consumer) caughtUp(m moment) bool {
 	for _, p := range c.partitions {
 		if c.asked[p] < m || c.next[p] < c.high[p] {
@@ -215,40 +246,4 @@ func (c *consumer) bounds(host string, which int64, each func(partition, int64),
 		}
 		c.world.after(0, then)
 	})
-}
-
-// decodeBatches takes apart the record batches of a fetch; the last may be cut.
-func decodeBatches(b []byte) ([]readRecord, error) {
-	var all []readRecord
-	for len(b) >= 12 {
-		size := int(int32(binary.BigEndian.Uint32(b[8:]))) + 12
-		if size < 61 || len(b) < size {
-			break
-		}
-		var batch kmsg.RecordBatch
-		if err := batch.ReadFrom(b[:size]); err != nil {
-			return all, err
-		}
-		b = b[size:]
-		records := batch.Records
-		for range batch.NumRecords {
-			length, n := binary.Varint(records)
-			if n <= 0 || int(length) > len(records)-n {
-				return all, fmt.Errorf("batch at %d: record of %d bytes", batch.FirstOffset, length)
-			}
-			var r kmsg.Record
-			if err := r.ReadFrom(records[:n+int(length)]); err != nil {
-				return all, err
-			}
-			records = records[n+int(length):]
-			if len(r.Value) < 8 {
-				return all, fmt.Errorf("batch at %d: a value of %d bytes", batch.FirstOffset, len(r.Value))
-			}
-			all = append(all, readRecord{
-				offset: batch.FirstOffset + int64(r.OffsetDelta), epoch: batch.PartitionLeaderEpoch,
-				id: recordID(binary.BigEndian.Uint64(r.Value)),
-			})
-		}
-	}
-	return all, nil
 }

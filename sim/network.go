@@ -96,17 +96,21 @@ type conn struct {
 
 	// The driver's.
 	over           bool // neither end hears anything any more
+	breaking       bool // nothing is carried any more
 	lastIn, lastTo time.Time
 
 	mu       sync.Mutex
 	cond     sync.Cond
-	in       []byte // arrived at the server
-	inErr    error  // after in: io.EOF or a reset
-	out      []byte // written, and not seen by the driver
-	unspoken bool   // an output for out or the close is on its way to the driver
-	flying   int    // bytes written that have not arrived
-	closed   bool   // by the server
-	gone     bool   // reset, or the node is dead
+	in       [][]byte // arrived at the server, piece by piece
+	inErr    error    // after in: io.EOF
+	reading  bool     // the server waits for something to arrive
+	served   bool     // the server may have the first of in, or inErr
+	hungry   bool     // it has asked for that
+	out      []byte   // written, and not seen by the driver
+	unspoken bool     // an output for out or the close is on its way to the driver
+	flying   int      // bytes written that have not arrived
+	closed   bool     // by the server
+	gone     error    // reset, or the node is dead
 	readBy   deadline
 	writeBy  deadline
 }
@@ -133,13 +137,13 @@ func (w *world) dial(host string, client string, p peer) *conn {
 			if c.over {
 				return
 			}
+			c.node = n
+			c.link = fmt.Sprintf("%s %s#%d", n.name, client, w.number("conns "+client))
 			if !n.listener.offer(c) {
 				c.over = true
 				p.closed(c, errRefused)
 				return
 			}
-			c.node = n
-			c.link = fmt.Sprintf("%s %s#%d", n.name, client, w.number("conns "+client))
 			n.conns = append(n.conns, c)
 			w.after(0, func() {
 				if !c.over {
@@ -169,6 +173,21 @@ func (c *conn) send(b []byte) {
 	})
 }
 
+// arrive puts bytes, or the end, before the server.
+func (c *conn) arrive(b []byte, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		c.inErr = err
+	} else {
+		c.in = append(c.in, b)
+	}
+	if c.reading {
+		c.served = true
+		c.cond.Broadcast()
+	}
+}
+
 // hangUp is the client's close: the server reads what was sent, then EOF.
 func (c *conn) hangUp() {
 	if c.over || c.node == nil {
@@ -179,7 +198,6 @@ func (c *conn) hangUp() {
 		c.node.receive(func() { c.arrive(nil, io.EOF) })
 	})
 	c.over = true
-	c.vanish(nil)
 }
 
 func later(a, b time.Time) time.Time {
@@ -192,7 +210,7 @@ func later(a, b time.Time) time.Time {
 // carry gives bytes on one way of the connection their fate.
 func (c *conn) carry(way string, b []byte, last *time.Time, arrive func([]byte)) {
 	w := c.world
-	if c.over {
+	if c.over || c.breaking {
 		return
 	}
 	link := c.link + " " + way
@@ -202,6 +220,7 @@ func (c *conn) carry(way string, b []byte, last *time.Time, arrive func([]byte))
 	w.tracef("%s #%d %d bytes %08x", link, number, len(b), checksum(b))
 	if d.chance(rough.cut) {
 		w.tracef("%s is cut", c.link)
+		c.breaking = true
 		w.after(d.duration(0, 5*time.Millisecond), c.cut)
 		return
 	}
@@ -224,17 +243,6 @@ func (c *conn) carry(way string, b []byte, last *time.Time, arrive func([]byte))
 		})
 		at = last.Add(time.Millisecond)
 	}
-}
-
-// arrive puts bytes, or the end, before the server.
-func (c *conn) arrive(b []byte, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.in = append(c.in, b...)
-	if err != nil && c.inErr == nil {
-		c.inErr = err
-	}
-	c.cond.Broadcast()
 }
 
 // cut breaks the connection, for both ends.
@@ -263,15 +271,11 @@ func (c *conn) serverDied() {
 	}
 }
 
-// vanish makes the server's end fail: writes at once, reads after what has
-// arrived, or at once with an error.
+// vanish makes the server's end fail at once.
 func (c *conn) vanish(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.gone = true
-	if err != nil {
-		c.in, c.inErr = nil, err
-	}
+	c.gone = err
 	c.readBy.stop()
 	c.writeBy.stop()
 	c.cond.Broadcast()

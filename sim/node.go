@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/siltstone-io/siltstone"
 )
@@ -27,10 +26,12 @@ type node struct {
 	ended       chan struct{}
 	err         error // of the program; for who has seen ended closed
 
-	paused bool
-	held   []func() // what waits for its resumption
-	calls  []*call  // not answered
-	conns  []*conn
+	asked   bool     // to stop
+	stopped bool     // by pause
+	paused  bool     // stopped, or has not caught up since
+	held    []func() // what waits while it is paused
+	calls   []*call  // not answered
+	conns   []*conn
 
 	dead bool // by world.mu
 }
@@ -59,14 +60,19 @@ type ending struct{ node *node }
 
 func (e *ending) from() (*node, string, string) { return e.node, "end", "" }
 func (e *ending) happen() {
-	e.node.world.tracef("%s ended: %v", e.node.name, e.node.err)
-	e.node.die()
+	n := e.node
+	n.world.tracef("%s ended: %v", n.name, n.err)
+	if n.err != nil || !n.asked {
+		n.world.failf("9: %s ended by itself: %v", n.name, n.err)
+	}
+	n.die()
 }
 
 // stop asks the program to end in its own time.
 func (n *node) stop() {
 	n.world.tracef("%s is asked to stop", n.name)
 	n.resume()
+	n.asked = true
 	n.cancel()
 }
 
@@ -85,16 +91,17 @@ func (n *node) die() {
 	w.mu.Lock()
 	n.dead = true
 	w.mu.Unlock()
-	n.paused, n.held = false, nil
+	n.stopped, n.paused, n.held = false, false, nil
 	n.cancel()
 	n.listener.close()
 	for _, c := range n.conns {
 		c.serverDied()
 	}
 	n.conns = nil
-	for len(n.calls) > 0 {
-		n.calls[0].answer(n.calls[0].unknown(errDead))
+	for _, c := range n.calls {
+		c.abandon()
 	}
+	n.calls = nil
 	w.died(n)
 }
 
@@ -111,21 +118,31 @@ func (n *node) gone() bool {
 // pause keeps everything from and to the node until resume. Its own timers go on.
 func (n *node) pause() {
 	n.world.tracef("%s pauses", n.name)
-	n.paused = true
+	n.stopped, n.paused = true, true
 }
 
-// resume lets what was held happen, one thing at a time.
+// resume lets what was held happen, one thing at a time, before what comes now.
 func (n *node) resume() {
-	if !n.paused {
+	if !n.stopped {
 		return
 	}
 	n.world.tracef("%s resumes", n.name)
-	n.paused = false
-	held := n.held
-	n.held = nil
-	for i, do := range held {
-		n.world.after(time.Duration(i)*time.Millisecond, func() { n.receive(do) })
+	n.stopped = false
+	n.catchUp()
+}
+
+func (n *node) catchUp() {
+	if n.stopped {
+		return
 	}
+	if n.dead || len(n.held) == 0 {
+		n.paused = false
+		return
+	}
+	do := n.held[0]
+	n.held = n.held[1:]
+	do()
+	n.world.soon(n.catchUp)
 }
 
 // receive lets something reach the node, if it lives, and when it is awake.

@@ -44,14 +44,14 @@ func (w *world) collect() bool {
 	for _, o := range outputs {
 		n, _, _ := o.from()
 		c, isCall := o.(*call)
-		if isCall {
+		switch {
+		case n.dead && isCall: // it died since
+			c.abandon()
+		case isCall:
 			n.calls = append(n.calls, c)
 		}
 		switch {
-		case n.dead: // since it was put
-			if isCall {
-				c.answer(c.unknown(errDead))
-			}
+		case n.dead:
 		case n.paused:
 			n.held = append(n.held, o.happen)
 		default:

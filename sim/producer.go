@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"encoding/binary"
-	"hash/crc32"
 	"strconv"
 	"time"
 
@@ -136,32 +134,4 @@ func (p *producer) failed(x *parcel, why string) {
 
 func (p *producer) again(x *parcel) {
 	p.world.after(p.dice.duration(50*time.Millisecond, 200*time.Millisecond), func() { p.try(x) })
-}
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// encodeBatch makes a record batch (v2, KIP-98) whose values begin with the
-// records' ids and go on with something of a random length.
-func encodeBatch(ids []recordID, now time.Time, d *dice) []byte {
-	var records []byte
-	for i, id := range ids {
-		r := kmsg.Record{OffsetDelta: int32(i), TimestampDelta64: int64(i)}
-		r.Value = binary.BigEndian.AppendUint64(nil, uint64(id))
-		r.Value = append(r.Value, make([]byte, d.below(200))...)
-		body := r.AppendTo(nil)[1:] // without its length, of 0 in one byte
-		r.Length = int32(len(body))
-		records = r.AppendTo(records)
-	}
-	first := now.UnixMilli()
-	b := kmsg.RecordBatch{
-		PartitionLeaderEpoch: -1, Magic: 2, LastOffsetDelta: int32(len(ids) - 1),
-		FirstTimestamp: first, MaxTimestamp: first + int64(len(ids)-1),
-		ProducerID: -1, ProducerEpoch: -1, FirstSequence: -1,
-		NumRecords: int32(len(ids)), Records: records,
-	}
-	const beforeLength, beforeCRC = 12, 21
-	out := b.AppendTo(nil)
-	binary.BigEndian.PutUint32(out[8:], uint32(len(out)-beforeLength))
-	binary.BigEndian.PutUint32(out[17:], crc32.Checksum(out[beforeCRC:], castagnoli))
-	return out
 }

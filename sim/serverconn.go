@@ -9,25 +9,59 @@ import (
 	"time"
 )
 
-// Read implements net.Conn.
+// Read implements net.Conn. It gives one piece at a time, and what has arrived
+// before it was asked for in an event of its own: servers that go on reading
+// when they are let go all at once would otherwise race.
 func (c *conn) Read(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for {
+		there := len(c.in) > 0 || c.inErr != nil
 		switch {
 		case c.closed:
 			return 0, net.ErrClosed
+		case c.gone != nil:
+			return 0, c.gone
 		case c.readBy.passed:
 			return 0, os.ErrDeadlineExceeded
-		case len(c.in) > 0:
-			n := copy(b, c.in)
-			c.in = c.in[n:]
-			return n, nil
-		case c.inErr != nil:
-			return 0, c.inErr
+		case there && c.served:
+			return c.take(b)
+		case there && !c.hungry:
+			c.hungry = c.node.put(hunger{c})
 		}
+		c.reading = !there
 		c.cond.Wait()
+		c.reading = false
 	}
+}
+
+func (c *conn) take(b []byte) (int, error) {
+	if len(c.in) == 0 {
+		return 0, c.inErr
+	}
+	n := copy(b, c.in[0])
+	if c.in[0] = c.in[0][n:]; len(c.in[0]) == 0 {
+		c.in = c.in[1:]
+		c.served = false
+	}
+	return n, nil
+}
+
+// hunger is a server's wish to have what has arrived.
+type hunger struct{ conn *conn }
+
+func (h hunger) from() (*node, string, string) { return h.conn.node, h.conn.link, "hungry" }
+
+func (h hunger) happen() {
+	c := h.conn
+	c.world.soon(func() {
+		c.node.receive(func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.served, c.hungry = true, false
+			c.cond.Broadcast()
+		})
+	})
 }
 
 // Write implements net.Conn.
@@ -41,8 +75,8 @@ func (c *conn) Write(b []byte) (int, error) {
 			return written, net.ErrClosed
 		case c.writeBy.passed:
 			return written, os.ErrDeadlineExceeded
-		case c.gone:
-			return written, errReset
+		case c.gone != nil:
+			return written, c.gone
 		case written == len(b):
 			return written, nil
 		}

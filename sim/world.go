@@ -24,8 +24,9 @@ type world struct {
 	nodes   []*node
 	store   *store
 	weather weather
-	numbers map[string]uint64 // of the last thing on each link
-	died    func(*node)       // is told of every node's end
+	numbers map[string]uint64   // of the last thing on each link
+	ghosts  map[string][]func() // writes of dead nodes, by link, that may land yet
+	died    func(*node)         // is told of every node's end
 
 	trace bytes.Buffer
 	wrong []string // what must not happen, beyond what the history shows
@@ -40,7 +41,7 @@ func newWorld(seed uint64) *world {
 		seed: seed, start: now, now: now,
 		wake: make(chan struct{}, 1), timer: time.NewTimer(time.Hour),
 		store: newStore(), numbers: map[string]uint64{},
-		died: func(*node) {},
+		ghosts: map[string][]func(){}, died: func(*node) {},
 	}
 	w.weather = calm()
 	return w
@@ -75,11 +76,18 @@ const timerPhase = 999 * time.Nanosecond
 
 // after schedules do about d from now: at an instant of its own below the
 // millisecond, so that timers that nodes start in different events, for whole
-// milliseconds, never fire together. It returns the instant.
+// milliseconds, never fire together.
 func (w *world) after(d time.Duration, do func()) time.Time {
 	return w.notBefore(w.now.Add(d), do)
 }
 
+// soon schedules do before nearly everything else.
+func (w *world) soon(do func()) {
+	w.count++
+	heap.Push(&w.events, event{at: w.now.Add(time.Microsecond), n: w.count, do: do})
+}
+
+// notBefore is after for an instant. It returns the instant that it found.
 func (w *world) notBefore(at time.Time, do func()) time.Time {
 	w.count++
 	phase := w.count * 7919 % 999_000 // each once before any comes again

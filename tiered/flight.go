@@ -11,6 +11,7 @@ import (
 // flight is a load that is under way, for as many as wait for it.
 type flight struct {
 	wanted bool // somebody waits, or did; under the Reader's mutex
+	ahead  bool // nobody waited when it started
 	done   chan struct{}
 	// Set before done is closed.
 	block *block
@@ -79,16 +80,11 @@ func (r *Reader) prefetch(key blockKey, load loadFunc) {
 	if r.closed || r.cache.has(key) || r.flights[key] != nil || r.ahead >= r.o.AheadLoads || r.cache.unread > r.o.CacheBytes/share {
 		return
 	}
-	f := &flight{done: make(chan struct{})}
+	f := &flight{ahead: true, done: make(chan struct{})}
 	r.flights[key] = f
 	r.ahead++
 	r.metrics.ahead.Inc()
-	r.loads.Go(func() {
-		r.land(f, key, load)
-		r.mu.Lock()
-		r.ahead--
-		r.mu.Unlock()
-	})
+	r.loads.Go(func() { r.land(f, key, load) })
 }
 
 // land runs a flight's load to its end.
@@ -108,6 +104,9 @@ func (r *Reader) settle(f *flight, key blockKey, b *block, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.flights, key)
+	if f.ahead {
+		r.ahead-- // before anybody who waits goes on, and wants to read ahead
+	}
 	if err == nil {
 		r.metrics.evictions.Add(float64(r.cache.add(key, b, f.wanted)))
 	}

@@ -1,0 +1,74 @@
+package sim
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// encodeBatch makes a record batch (v2, KIP-98) whose values begin with the
+// records' ids and go on with something of a random length.
+func encodeBatch(ids []recordID, now time.Time, d *dice) []byte {
+	var records []byte
+	for i, id := range ids {
+		r := kmsg.Record{OffsetDelta: int32(i), TimestampDelta64: int64(i)}
+		r.Value = binary.BigEndian.AppendUint64(nil, uint64(id))
+		r.Value = append(r.Value, make([]byte, d.below(200))...)
+		body := r.AppendTo(nil)[1:] // without its length, of 0 in one byte
+		r.Length = int32(len(body))
+		records = r.AppendTo(records)
+	}
+	first := now.UnixMilli()
+	b := kmsg.RecordBatch{
+		PartitionLeaderEpoch: -1, Magic: 2, LastOffsetDelta: int32(len(ids) - 1),
+		FirstTimestamp: first, MaxTimestamp: first + int64(len(ids)-1),
+		ProducerID: -1, ProducerEpoch: -1, FirstSequence: -1,
+		NumRecords: int32(len(ids)), Records: records,
+	}
+	const beforeLength, beforeCRC = 12, 21
+	out := b.AppendTo(nil)
+	binary.BigEndian.PutUint32(out[8:], uint32(len(out)-beforeLength))
+	binary.BigEndian.PutUint32(out[17:], crc32.Checksum(out[beforeCRC:], castagnoli))
+	return out
+}
+
+// decodeBatches takes apart the record batches of a fetch; the last may be cut.
+func decodeBatches(b []byte) ([]readRecord, error) {
+	var all []readRecord
+	for len(b) >= 12 {
+		size := int(int32(binary.BigEndian.Uint32(b[8:]))) + 12
+		if size < 61 || len(b) < size {
+			break
+		}
+		var batch kmsg.RecordBatch
+		if err := batch.ReadFrom(b[:size]); err != nil {
+			return all, err
+		}
+		b = b[size:]
+		records := batch.Records
+		for range batch.NumRecords {
+			length, n := binary.Varint(records)
+			if n <= 0 || int(length) > len(records)-n {
+				return all, fmt.Errorf("batch at %d: record of %d bytes", batch.FirstOffset, length)
+			}
+			var r kmsg.Record
+			if err := r.ReadFrom(records[:n+int(length)]); err != nil {
+				return all, err
+			}
+			records = records[n+int(length):]
+			if len(r.Value) < 8 {
+				return all, fmt.Errorf("batch at %d: a value of %d bytes", batch.FirstOffset, len(r.Value))
+			}
+			all = append(all, readRecord{
+				offset: batch.FirstOffset + int64(r.OffsetDelta), epoch: batch.PartitionLeaderEpoch,
+				id: recordID(binary.BigEndian.Uint64(r.Value)),
+			})
+		}
+	}
+	return all, nil
+}

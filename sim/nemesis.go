@@ -1,0 +1,79 @@
+package sim
+
+import "time"
+
+// An episode is some bad weather, in which things happen to the agent, and
+// then a while without.
+func (s *scenario) episode() {
+	d := s.dice
+	s.weather = s.storm()
+	s.tracef("weather: %+v", s.weather)
+	for range d.between(1, 3) {
+		s.pass(d.duration(50*time.Millisecond, 3*time.Second))
+		s.mishap()
+	}
+	s.pass(d.duration(0, 2*time.Second))
+	s.weather = calm()
+	if d.chance(0.7) {
+		s.pass(d.duration(0, 3*time.Second))
+	}
+}
+
+// storm draws some weather: most of the time one thing is bad, sometimes all.
+func (s *scenario) storm() weather {
+	d := s.dice
+	w := calm()
+	if d.chance(0.6) {
+		s.trouble(&w.coordinator)
+	}
+	if d.chance(0.5) {
+		s.trouble(&w.bucket)
+	}
+	if d.chance(0.3) {
+		w.network.cut, w.network.stall = upTo(d, .02), upTo(d, .02)
+		w.network.split, w.network.refuse = upTo(d, .3), upTo(d, .3)
+	}
+	if d.chance(0.3) {
+		w.crash = upTo(d, .05)
+	}
+	return w
+}
+
+// trouble draws the chances of one store's faults.
+func (s *scenario) trouble(t *trouble) {
+	d := s.dice
+	t.slow, t.fail, t.stall = upTo(d, .1), upTo(d, .5), upTo(d, .02)
+	t.lost, t.late, t.never = upTo(d, .3), upTo(d, .3), upTo(d, .3)
+	if d.chance(0.2) {
+		t.usual *= time.Duration(d.between(2, 20))
+	}
+}
+
+// upTo is a chance up to most, or none.
+func upTo(d *dice, most float64) float64 {
+	if d.chance(0.5) {
+		return 0
+	}
+	return most * float64(d.below(1000)) / 1000
+}
+
+// mishap is one thing that happens to the agent.
+func (s *scenario) mishap() {
+	d := s.dice
+	if s.node.dead {
+		return
+	}
+	switch roll := d.below(10); {
+	case roll < 4:
+		s.node.crash()
+	case roll < 6:
+		n := s.node
+		n.pause()
+		s.pass(d.duration(100*time.Millisecond, 8*time.Second))
+		n.resume()
+	case roll < 8:
+		s.node.stop()
+	case roll < 9:
+		s.monthOff()
+	}
+}

@@ -1,0 +1,78 @@
+package sim
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/agent"
+	"github.com/siltstone-io/siltstone/kafka"
+)
+
+// clusterID of every simulated cluster.
+var clusterID = siltstone.ClusterID{0x51}
+
+// program is what a node runs: an agent behind the Kafka door, as the wiring
+// of the binary has them.
+func (o *agentOptions) program(ctx context.Context, n *node) error {
+	a, err := agent.New(agent.Options{
+		Coordinator: nodeCoordinator{n}, Bucket: nodeBucket{n}, Cluster: clusterID,
+		Incarnation: n.incarnation, Rand: n.random(1), Log: n.log,
+		Flush: o.flush, Memory: o.memory, CheckpointEntries: o.checkpointEntries,
+		Phase: timerPhase, Plant: o.plant,
+	})
+	if err != nil {
+		return err
+	}
+	server, err := kafka.New(kafka.Options{
+		Log: a, Topics: a, Cluster: alone{a, n.host}, Random: n.random(2), Logger: n.log,
+		Limits: kafka.Limits{Drain: time.Second},
+	})
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return a.Run(ctx) })
+	group.Go(func() error {
+		select {
+		case <-a.Ready():
+			return server.Serve(ctx, n.listener)
+		case <-ctx.Done():
+			return nil
+		}
+	})
+	return group.Wait()
+}
+
+// random is a source of randomness for a node's program. Its goroutines draw
+// from it one at a time, as they are woken.
+func (n *node) random(number uint64) func() uint64 {
+	var mu sync.Mutex
+	d := newDice(n.world.seed, n.name, number)
+	return func() uint64 {
+		mu.Lock()
+		defer mu.Unlock()
+		return d.next()
+	}
+}
+
+// alone describes a cluster of one agent to its door.
+type alone struct {
+	agent *agent.Agent
+	host  string
+}
+
+func (c alone) Describe() kafka.ClusterInfo {
+	return kafka.ClusterInfo{
+		ID: clusterID.String(), Self: 1, Controller: 1,
+		Nodes: []kafka.Node{{ID: 1, Host: c.host, Port: 9092}},
+	}
+}
+
+func (c alone) Leader(tp siltstone.TopicPartition) (int32, siltstone.Epoch, bool) {
+	epoch, ok := c.agent.Leads(tp)
+	return 1, epoch, ok
+}

@@ -1,0 +1,295 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/siltstone-io/siltstone/agent"
+	"github.com/siltstone-io/siltstone/internal/planted"
+)
+
+// healTime is how long after the end of all faults every producer is
+// acknowledged and every consumer at the end.
+const healTime = 30 * time.Second
+
+// agentOptions are those of the agents in one scenario.
+type agentOptions struct {
+	flush             agent.Flush
+	memory            agent.Memory
+	checkpointEntries int
+	plant             planted.Bug
+}
+
+// A scenario is a world with one agent after another, clients, and what
+// befalls them. All of it follows from the seed.
+type scenario struct {
+	*world
+	dice    *dice
+	history history
+	options agentOptions
+	calm    bool          // nothing goes wrong
+	load    time.Duration // how long a calm world works
+
+	node      *node // the present one; perhaps dead
+	keep      bool  // it is followed by another when it ends
+	clients   int
+	topics    []kmsg.CreateTopicsRequestTopic
+	parts     []partition
+	producers []*producer
+	consumers []*consumer
+}
+
+const host = "agent"
+
+// newScenario draws what the seed is about.
+func newScenario(seed uint64, calm bool) *scenario {
+	s := &scenario{world: newWorld(seed), dice: newDice(seed, "scenario", 0), calm: calm, load: 5 * time.Second}
+	s.history.calm = calm
+	s.world.died = s.follow
+	d := s.dice
+	s.options = agentOptions{
+		flush: agent.Flush{
+			Bytes: d.between(1, 64) << 10, Uploads: d.between(1, 4), Eager: d.chance(0.5),
+			Wait: d.duration(time.Millisecond, 50*time.Millisecond), Interval: d.duration(50*time.Millisecond, 2*time.Second),
+		},
+		memory:            agent.Memory{Unflushed: d.between(64, 256) << 10, Tail: d.between(8, 1024) << 10, Cache: d.between(16, 1024) << 10},
+		checkpointEntries: d.between(5, 50),
+	}
+	for i := range d.between(1, 3) {
+		t := kmsg.NewCreateTopicsRequestTopic()
+		t.Topic, t.NumPartitions, t.ReplicationFactor = fmt.Sprintf("t%d", i), int32(d.between(1, 3)), -1
+		s.topics = append(s.topics, t)
+		for n := range t.NumPartitions {
+			s.parts = append(s.parts, partition{t.Topic, n})
+		}
+	}
+	for range d.between(1, 4) {
+		s.addProducer()
+	}
+	for range d.between(1, 3) {
+		s.addConsumer("consumer", false)
+	}
+	return s
+}
+
+func (s *scenario) addProducer() *producer {
+	d := s.dice
+	s.clients++
+	name := fmt.Sprintf("producer%d", s.clients)
+	p := &producer{
+		guide: newGuide(s.world, name, []string{host}), world: s.world, history: &s.history,
+		name: name, number: uint64(s.clients), dice: newDice(s.seed, name, 0),
+		partitions: s.some(), acks: [...]int16{-1, -1, -1, -1, 1, 0}[d.below(6)], retries: !s.calm && d.chance(0.4),
+		version: [...]int16{3, 7, 8, 9, 12, 13}[d.below(6)],
+		conns:   d.between(1, 3), inFlight: d.between(1, 6),
+		pace: d.duration(10*time.Millisecond, 100*time.Millisecond), maxRecords: d.between(1, 10),
+	}
+	s.producers = append(s.producers, p)
+	return p
+}
+
+// addConsumer adds one that reads some partitions, or one that reads all of
+// them once.
+func (s *scenario) addConsumer(kind string, passing bool) *consumer {
+	d := s.dice
+	s.clients++
+	name := fmt.Sprintf("%s%d", kind, s.clients)
+	c := &consumer{
+		guide: newGuide(s.world, name, []string{host}), world: s.world, history: &s.history,
+		name: name, dice: newDice(s.seed, name, 0), partitions: s.parts, passing: passing,
+		version: [...]int16{4, 7, 11, 12, 13, 16}[d.below(6)],
+		maxWait: d.duration(50*time.Millisecond, time.Second), maxBytes: int32(d.between(1, 256) << 10),
+		rest: d.duration(0, 50*time.Millisecond),
+	}
+	if c.version >= 7 && d.chance(0.5) {
+		c.session = &session{asked: map[partition]int64{}}
+	}
+	if !passing {
+		c.partitions = s.some()
+		s.consumers = append(s.consumers, c)
+	}
+	return c
+}
+
+// some is a part of the partitions, at least one, in order.
+func (s *scenario) some() []partition {
+	from := s.dice.below(len(s.parts))
+	return s.parts[from:s.dice.between(from+1, len(s.parts))]
+}
+
+// follow lets another node follow one that has ended.
+func (s *scenario) follow(n *node) {
+	if n != s.node || !s.keep {
+		return
+	}
+	s.after(s.dice.duration(10*time.Millisecond, 2*time.Second), func() {
+		if s.node == n && s.keep {
+			s.boot()
+		}
+	})
+}
+
+func (s *scenario) boot() { s.node = s.world.boot(host, s.options.program) }
+
+// play is the whole of it.
+func (s *scenario) play() {
+	s.keep = true
+	s.boot()
+	defer s.end()
+	if !s.createTopics() {
+		return
+	}
+	for _, p := range s.producers {
+		p.begin()
+	}
+	for _, c := range s.consumers {
+		c.begin()
+	}
+	if s.calm {
+		s.pass(s.load)
+	} else {
+		for range s.dice.between(2, 4) {
+			s.episode()
+		}
+	}
+	s.heal()
+	s.readAll("first")
+	s.restart()
+	s.readAll("second")
+	s.keep = false
+	s.node.stop()
+	if !s.within(healTime, s.node.name+" ends", s.node.gone) {
+		return
+	}
+	s.wrong = append(s.wrong, s.store.audit(&s.history)...)
+}
+
+// end leaves nobody behind: whoever does not end with its context hangs the test.
+func (s *scenario) end() {
+	s.keep = false
+	s.node.crash()
+	s.run(func() bool { return !slices.ContainsFunc(s.nodes, func(n *node) bool { return !n.gone() }) }, time.Minute)
+}
+
+// heal ends all faults, and waits until everybody has what they want.
+func (s *scenario) heal() {
+	s.weather = calm()
+	s.node.resume()
+	s.tracef("faults end")
+	healed := s.history.tick()
+	s.addProducer().begin()
+	s.within(healTime, "producers are acknowledged", func() bool { return s.allAcknowledged(healed) })
+	for _, p := range s.producers {
+		p.stopped = true
+	}
+	s.within(healTime, "all that was sent is decided", s.allDecided)
+	end := s.history.tick()
+	s.within(healTime, "consumers are at the end", func() bool { return s.allCaughtUp(end) })
+}
+
+// within demands that something comes to be.
+func (s *scenario) within(limit time.Duration, what string, done func() bool) bool {
+	if !s.run(done, limit) {
+		s.failf("liveness: %v passed before %s", limit, what)
+		return false
+	}
+	return true
+}
+
+func (s *scenario) allDecided() bool {
+	return !slices.ContainsFunc(s.producers, func(p *producer) bool { return p.open > 0 })
+}
+
+func (s *scenario) allAcknowledged(since moment) bool {
+	for _, p := range s.producers {
+		if p.acks != 0 && p.lastAck < since {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *scenario) allCaughtUp(since moment) bool {
+	for _, c := range s.consumers {
+		if !c.caughtUp(since) {
+			return false
+		}
+	}
+	return true
+}
+
+// readAll lets a new reader read everything.
+func (s *scenario) readAll(name string) {
+	c := s.addConsumer(name, true)
+	c.begin()
+	s.within(healTime, name+" reader has read all", func() bool { return c.stopped })
+	c.stopped = true
+}
+
+// restart ends the agent, one way or another, and lets another follow, at
+// once or after a month.
+func (s *scenario) restart() {
+	if s.dice.chance(0.5) {
+		s.monthOff()
+		return
+	}
+	s.node.crash()
+	s.run(func() bool { return !s.node.dead }, healTime)
+}
+
+// monthOff ends the agent and lets a month, or a day and an hour, pass without one.
+func (s *scenario) monthOff() {
+	s.keep = false
+	if s.dice.chance(0.5) {
+		s.node.crash()
+	} else {
+		s.node.stop()
+	}
+	if !s.within(healTime, s.node.name+" ends", s.node.gone) {
+		s.node.crash()
+	}
+	off := []time.Duration{25 * time.Hour, 31 * 24 * time.Hour}[s.dice.below(2)]
+	s.tracef("switched off for %v", off)
+	s.skip(off)
+	s.keep = true
+	s.boot()
+}
+
+// createTopics asks until they exist.
+func (s *scenario) createTopics() bool {
+	g := newGuide(s.world, "admin", []string{host})
+	done := false
+	var ask func()
+	ask = func() {
+		msg := kmsg.NewPtrCreateTopicsRequest()
+		msg.Version, msg.TimeoutMillis, msg.Topics = 7, 5000, s.topics
+		g.to(host, 1).ask(msg, true, func(resp kmsg.Response, err error) {
+			if err == nil {
+				err = created(resp.(*kmsg.CreateTopicsResponse))
+			}
+			if err != nil {
+				s.tracef("admin: %v", err)
+				s.after(100*time.Millisecond, ask)
+				return
+			}
+			done = true
+		})
+	}
+	ask()
+	return s.within(healTime, "topics are created", func() bool { return done })
+}
+
+func created(resp *kmsg.CreateTopicsResponse) error {
+	const topicAlreadyExists = 36
+	var errs []error
+	for _, t := range resp.Topics {
+		if t.ErrorCode != 0 && t.ErrorCode != topicAlreadyExists {
+			errs = append(errs, fmt.Errorf("create %s: error %d", t.Topic, t.ErrorCode))
+		}
+	}
+	return errors.Join(errs...)
+}
