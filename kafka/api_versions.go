@@ -12,6 +12,7 @@ package kafka
 
 import (
 	"context"
+	"errors"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -59,7 +60,7 @@ func (s *Server) checkClient(q *kmsg.ApiVersionsRequest) error {
 func (s *Server) apiVersions(err error) *kmsg.ApiVersionsResponse {
 	resp := kmsg.NewPtrApiVersionsResponse()
 	resp.ErrorCode = s.refuse(err)
-	if err == kerr.InvalidRequest {
+	if errors.Is(err, kerr.InvalidRequest) {
 		return resp
 	}
 	for _, a := range s.apis {

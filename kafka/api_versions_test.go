@@ -1,6 +1,9 @@
 package kafka
 
 import (
+	"fmt"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -31,7 +34,14 @@ func TestVersionTable(t *testing.T) {
 			}
 		}
 	}
+	page, err := os.ReadFile("../docs/compatibility.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for key, r := range want {
+		if row := fmt.Sprintf("| %s | %d | %d–%d |", key.Name(), key, r[0], r[1]); !strings.Contains(string(page), row) {
+			t.Errorf("docs/compatibility.md has no row %q", row)
+		}
 		if newest := key.Request().MaxVersion(); r[1] != newest {
 			t.Errorf("%s is served up to v%d, and kmsg knows v%d", key.Name(), r[1], newest)
 		}

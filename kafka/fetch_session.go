@@ -134,21 +134,20 @@ func (c *sessionCache) add(byID bool, partitions int) *fetchSession {
 }
 
 // put gives a session back after its request. One that has become empty, or
-// has outgrown the cache, is dropped: false.
-func (c *sessionCache) put(f *fetchSession) bool {
+// has outgrown the cache, is dropped.
+func (c *sessionCache) put(f *fetchSession) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := len(f.partitions)
 	if n == 0 || n > f.charged && !c.makeRoom(0, n-f.charged) {
 		c.forget(f)
-		return false
+		return
 	}
 	c.partitions += n - f.charged
 	f.charged, f.lastUsed = n, time.Now()
 	delete(c.taken, f.id)
 	c.sessions[f.id] = f
 	f.place = c.order.PushBack(f)
-	return true
 }
 
 // drop ends a session that is in use.
