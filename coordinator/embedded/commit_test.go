@@ -58,7 +58,9 @@ func slot(seq coordinator.Seq) coordinator.Entry {
 
 func wantSlots(t *testing.T, c *Coordinator, want int) {
 	t.Helper()
-	got, err := c.Read(t.Context(), "a", 0, 100)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	got, err := c.Read(ctx, "a", 0, 100)
 	if err != nil || len(got) != want {
 		t.Fatalf("%d slots, %v; want %d", len(got), err, want)
 	}

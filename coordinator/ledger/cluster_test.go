@@ -11,6 +11,7 @@ import (
 	"github.com/siltstone-io/siltstone/coordinator"
 	"github.com/siltstone-io/siltstone/coordinator/faulty"
 	"github.com/siltstone-io/siltstone/tiered/bucket"
+	bucketfaulty "github.com/siltstone-io/siltstone/tiered/bucket/faulty"
 )
 
 const (
@@ -120,6 +121,42 @@ func TestEnsureClusterIDTogether(t *testing.T) {
 		if len(seen) != 1 {
 			t.Fatalf("they found %v", seen)
 		}
+	}
+}
+
+// Another may have started, and written, between any two looks.
+func TestEnsureClusterIDOvertaken(t *testing.T) {
+	for _, at := range []string{"get register", "get object", "list object", "put object", "put register"} {
+		t.Run(at, func(t *testing.T) {
+			r := newRig()
+			var theirs siltstone.ClusterID
+			another := sync.OnceFunc(func() {
+				var err error
+				if theirs, err = r.EnsureClusterID(t.Context(), idOne); err != nil {
+					t.Error(err)
+				}
+				if err := r.bucket.Put(t.Context(), "0/first", bucket.Body{[]byte("x")}); err != nil {
+					t.Error(err)
+				}
+			})
+			overtake := func(now string) {
+				if now == at {
+					another()
+				}
+			}
+			c := r.client(
+				faulty.Wrap(r.store, func(ctx context.Context, c faulty.Call, do func(context.Context) error) error {
+					overtake(string(c.Op) + " register")
+					return do(ctx)
+				}),
+				bucketfaulty.Wrap(r.bucket, func(op bucketfaulty.Op, _ string) bucketfaulty.Fate {
+					overtake(string(op) + " object")
+					return bucketfaulty.Fate{}
+				}))
+			if id, err := c.EnsureClusterID(t.Context(), idTwo); err != nil || id != theirs {
+				t.Errorf("%s, %v; the other has %s", id, err, theirs)
+			}
+		})
 	}
 }
 
