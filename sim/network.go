@@ -200,9 +200,10 @@ func (c *conn) hangUp() {
 	c.over = true
 }
 
+// later is a, or an instant that is after b as notBefore counts.
 func later(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b.Add(time.Millisecond)
+	if after := b.Add(time.Millisecond); a.Before(after) {
+		return after
 	}
 	return a
 }
