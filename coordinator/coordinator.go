@@ -105,7 +105,7 @@ type Coordinator interface {
 
 // ClusterKey is the register that holds the cluster's id. The bucket has the
 // same in an object of this name, so that the two are known to belong together
-// (ledger.EnsureClusterID).
+// (ledger.Client.EnsureClusterID).
 const ClusterKey = "cluster"
 
 // Outcomes.

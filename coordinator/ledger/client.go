@@ -57,7 +57,8 @@ func NewClient(o Options) *Client {
 // outcome is followed by the same entry in the same slot, for an empty slot
 // read back would prove nothing. It goes on through every error until ctx
 // ends. Then the proposal is as unsettled as before, and may be given to
-// Append again; the error wraps coordinator.ErrUnknown if it may have landed.
+// Append again; the error wraps coordinator.ErrUnknown if this call may have
+// landed it.
 func (c *Client) Append(ctx context.Context, p Proposal) (Outcome, error) {
 	e := coordinator.Entry{Seq: p.Slot(), Nonce: p.Nonce, Data: p.Data}
 	unknown := false // a try may have landed, or may yet
