@@ -32,32 +32,37 @@ func (a *Agent) Fetch(ctx context.Context, req *siltstone.FetchRequest) (*siltst
 
 // readCold fills in what the plan leaves to be read from objects, in the
 // order of the parts, as long as the response has room. The first batch of
-// the first part that has any is given whole.
+// the first part that has any is given whole; the plan did not know how large
+// that is, so what comes from memory after it may have to wait.
 func (a *Agent) readCold(ctx context.Context, op *fetchOp) error {
 	if op.cold == nil {
 		return nil
 	}
 	budget, some := op.req.MaxBytes, false
-	for i := range op.result.Parts {
-		for _, r := range op.result.Parts[i].Records {
-			budget -= len(r)
-		}
-	}
 	for i, ranges := range op.cold {
 		part := &op.result.Parts[i]
-		if some = some || len(part.Records) > 0; ranges == nil || some && budget <= 0 {
-			continue
+		size := 0
+		switch {
+		case ranges == nil:
+			for _, r := range part.Records {
+				size += len(r)
+			}
+			if some && size > budget {
+				part.Records, size = nil, 0
+			}
+		case !some || budget > 0:
+			var err error
+			part.Records, size, err = a.readRanges(ctx, &op.req.Parts[i], ranges, min(budget, op.req.Parts[i].MaxBytes), some)
+			if errors.Is(err, bucket.ErrNotFound) || ctx.Err() != nil {
+				return err
+			}
+			if err != nil {
+				a.opts.Log.Error("cannot read flushed records", "partition", op.req.Parts[i].Partition, "err", err)
+			}
+			part.Err = err
 		}
-		got, size, err := a.readRanges(ctx, &op.req.Parts[i], ranges, min(budget, op.req.Parts[i].MaxBytes), some)
-		if errors.Is(err, bucket.ErrNotFound) || ctx.Err() != nil {
-			return err
-		}
-		if err != nil {
-			a.opts.Log.Error("cannot read flushed records", "partition", op.req.Parts[i].Partition, "err", err)
-		}
-		part.Records, part.Err = got, err
 		budget -= size
-		some = some || len(got) > 0
+		some = some || size > 0
 	}
 	return nil
 }

@@ -1,0 +1,59 @@
+package agent
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/siltstone-io/siltstone"
+)
+
+// TestFetchLimitsOverObjectAndMemory: a first batch that comes whole from an
+// object, above its partition's limit, leaves that much less room for what
+// comes from memory.
+func TestFetchLimitsOverObjectAndMemory(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		a := r.start()
+		id := a.create("t", 2)
+		cold, warm := siltstone.TopicPartition{Topic: id}, siltstone.TopicPartition{Topic: id, Partition: 1}
+		large, small := aBatch(t, 1, 1, strings.Repeat("x", 2000)), aBatch(t, 1, 1, "x")
+		if _, err := a.produce(cold, -1, large); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.end(); err != nil {
+			t.Fatal(err)
+		}
+		b := r.start()
+		if _, err := b.produce(warm, -1, small, small); err != nil {
+			t.Fatal(err)
+		}
+		both := 2 * len(small)
+		for _, tt := range []struct{ maxBytes, partMax, cold, warm int }{
+			{1000, 1000, len(large), 0},
+			{1000, 100, len(large), 0},
+			{len(large), 100, len(large), 0},
+			{len(large) + both - 1, 200, len(large), 0},
+			{len(large) + both, 200, len(large), both},
+			{len(large) + both, 4000, len(large), both},
+			{10_000, 10_000, len(large), both},
+		} {
+			res, err := b.Fetch(context.Background(), &siltstone.FetchRequest{MaxBytes: tt.maxBytes, Parts: []siltstone.FetchPart{
+				{Partition: cold, MaxBytes: tt.partMax, Epoch: -1, LastEpoch: -1},
+				{Partition: warm, MaxBytes: tt.partMax, Epoch: -1, LastEpoch: -1},
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := []int{sizeOf(res.Parts[0].Records), sizeOf(res.Parts[1].Records)}; got[0] != tt.cold || got[1] != tt.warm {
+				t.Errorf("limits %d and %d: %d bytes, want %d and %d", tt.maxBytes, tt.partMax, got, tt.cold, tt.warm)
+			}
+		}
+	})
+}
+
+func sizeOf(pieces [][]byte) (n int) {
+	for _, p := range pieces {
+		n += len(p)
+	}
+	return n
+}
