@@ -72,7 +72,7 @@ func New(opts Options) (*Agent, error) {
 		Coordinator: opts.Coordinator, Bucket: opts.Bucket, Rand: a.jitter, Logger: opts.Log, Bug: opts.Plant,
 	})
 	var err error
-	if a.reader, err = tiered.New(tiered.Options{Bucket: opts.Bucket, CacheBytes: int64(opts.Memory.Cache), Metrics: opts.Metrics}); err != nil {
+	if a.reader, err = tiered.New(tiered.Options{Bucket: opts.Bucket, CacheBytes: int64(opts.Memory.Cache), WholeBytes: int64(opts.Memory.Whole), Metrics: opts.Metrics}); err != nil {
 		return nil, err
 	}
 	a.topics.Store(topic.New().View())

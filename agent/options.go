@@ -67,8 +67,9 @@ type Memory struct {
 	Unflushed int
 	// Tail bounds batches kept after their flush, for readers near the end.
 	Tail int
-	// Cache bounds what is kept of objects read back.
-	Cache int
+	// Cache bounds what is kept of objects read back; those up to Whole bytes
+	// are read whole (see tiered.Options.WholeBytes).
+	Cache, Whole int
 }
 
 // Validate checks options and fills in defaults.
@@ -89,13 +90,14 @@ func (o *Options) Validate() error {
 	setDefault(&o.Memory.Unflushed, 128<<20)
 	setDefault(&o.Memory.Tail, 32<<20)
 	setDefault(&o.Memory.Cache, 64<<20)
+	setDefault(&o.Memory.Whole, 16<<20)
 	setDefault(&o.CheckpointEntries, 4096)
 	setDefault(&o.CheckpointAge, time.Hour)
 	setDefault(&o.TrimAge, 24*time.Hour)
 	setDefault(&o.DrainTime, 5*time.Second)
 	for name, n := range map[string]int{
 		"flush bytes": o.Flush.Bytes, "uploads": o.Flush.Uploads,
-		"unflushed bytes": o.Memory.Unflushed, "tail bytes": o.Memory.Tail, "cache bytes": o.Memory.Cache,
+		"unflushed bytes": o.Memory.Unflushed, "tail bytes": o.Memory.Tail, "cache bytes": o.Memory.Cache, "bytes read whole": o.Memory.Whole,
 		"checkpoint entries": o.CheckpointEntries,
 	} {
 		if n < 0 {

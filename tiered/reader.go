@@ -35,6 +35,11 @@ type Options struct {
 	// CacheBytes bounds what the cache holds (256 MiB). Loads under way come
 	// on top, and what evicted data readers still hold.
 	CacheBytes int64
+	// WholeBytes: an object up to this size is read and kept whole, a larger
+	// one by its index and chunks of its runs (16 MiB). Whole is fewer requests,
+	// which a store may charge for; by chunks is fewer bytes where readers of
+	// an object's partitions are far apart.
+	WholeBytes int64
 	// Loads bounds how many reads wait for the bucket at once (16); others queue.
 	Loads int
 	// AheadLoads bounds how many loads nobody waits for run at once, besides
@@ -51,10 +56,11 @@ func (o *Options) validate() error {
 	if o.Bucket == nil {
 		return errors.New("tiered: no bucket")
 	}
-	if o.CacheBytes < 0 || o.Loads < 0 || o.AheadLoads < 0 || o.LoadTimeout < 0 {
+	if o.CacheBytes < 0 || o.WholeBytes < 0 || o.Loads < 0 || o.AheadLoads < 0 || o.LoadTimeout < 0 {
 		return errors.New("tiered: negative bounds")
 	}
 	setDefault(&o.CacheBytes, 256<<20)
+	setDefault(&o.WholeBytes, defaultSizes.whole)
 	setDefault(&o.Loads, 16)
 	setDefault(&o.AheadLoads, 4)
 	setDefault(&o.LoadTimeout, 30*time.Second)
@@ -98,6 +104,7 @@ func New(o Options) (*Reader, error) {
 		cache:   newCache(o.CacheBytes),
 		flights: make(map[blockKey]*flight),
 	}
+	r.sizes.whole = o.WholeBytes
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.metrics = newMetrics(r.cachedBytes)
 	if o.Metrics != nil {

@@ -132,7 +132,8 @@ func newEngine(ctx context.Context, s *stores, log *slog.Logger, metrics prometh
 		Rand:        rand.Uint64,
 		Log:         log,
 		Metrics:     metrics,
-		Flush:       agent.Flush{Eager: true},
+		Flush:       agent.Flush{Eager: true, Wait: 10 * time.Millisecond},
+		Memory:      agent.Memory{Whole: 1 << 20}, // a local disk does not charge for requests
 	})
 	return engine, cluster, err
 }
