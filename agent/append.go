@@ -27,14 +27,6 @@ func (a *Agent) Append(ctx context.Context, req *siltstone.AppendRequest) error 
 		if err := a.post(ctx, wakeup{}); err != nil {
 			return err
 		}
-		// In turn, so that appends that wait are taken in the order in which
-		// they came, also where one release of memory lets several go on.
-		select {
-		case a.turn <- struct{}{}:
-			defer func() { <-a.turn }()
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
 		if err := a.memory.Acquire(ctx, int64(size)); err != nil {
 			return fmt.Errorf("append: %w: memory for unflushed records is short", siltstone.ErrUnavailable)
 		}
@@ -145,6 +137,7 @@ func (c *core) appendPart(op *appendOp, part int) (int, error) {
 		offsets += siltstone.Offset(h.LastOffsetDelta) + 1
 	}
 	if offsets > p.room() {
+		c.somebodyWaits()
 		return 0, fmt.Errorf("%w: %d offsets wait for a flush", siltstone.ErrUnavailable, p.next-p.flushed)
 	}
 	req.Base, req.LogStart = p.next, p.start
@@ -159,7 +152,7 @@ func (c *core) appendPart(op *appendOp, part int) (int, error) {
 		}
 		p.appends = append(p.appends, appendWait{op: op, part: part, end: p.next})
 		c.somebodyWaits()
-	} else if len(p.fetchers) > 0 {
+	} else if len(p.fetchers) > 0 || p.room() < siltstone.UncleanJump/2 {
 		c.somebodyWaits()
 	}
 	return len(req.Batches), nil
@@ -196,8 +189,7 @@ func (c *core) dropUnflushed(p *partition) {
 	for n > 0 && p.tail.at(n-1).end() > p.flushed {
 		n--
 		ref := p.tail.at(n)
-		ref.slab.unflushed--
-		c.release(int(ref.size))
+		c.flushed(ref)
 		if p.uncut > 0 {
 			p.uncut--
 			c.uncutBytes -= int(ref.size)

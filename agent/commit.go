@@ -208,9 +208,7 @@ func (c *core) foldedSegment(s *ledShard, ch *ledger.Change[shard.Change], objec
 func (c *core) commit(part *objectPart) {
 	p := part.p
 	for i := range part.batches {
-		b := &part.batches[i]
-		b.slab.unflushed--
-		c.release(int(b.size))
+		c.flushed(&part.batches[i])
 	}
 	p.flushed = part.end()
 	p.advance(c, int(part.bytes()))

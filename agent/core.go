@@ -31,6 +31,7 @@ type core struct {
 	parts   map[siltstone.TopicPartition]*partition
 
 	slabs       slabs
+	withheld    int          // bytes of flushed batches that are not given back
 	dirty       []*partition // have batches in no object, oldest first
 	uncutBytes  int
 	oldestUncut time.Time // when the oldest such batch came
@@ -110,6 +111,7 @@ func (c *core) turn() {
 		c.checkpointIfDue(s)
 	}
 	c.slabs.evict()
+	c.releaseFlushed()
 	c.publish()
 }
 
@@ -154,8 +156,25 @@ func (c *core) nonce() (n coordinator.Nonce) {
 	return n
 }
 
-// release gives back memory of batches that are flushed or given up.
+// release gives back memory that was asked for and not used.
 func (c *core) release(bytes int) { c.memory.Release(int64(bytes)) }
+
+// flushed is for a batch that is flushed or given up. Its memory is given back
+// by releaseFlushed, once slabs have gone.
+func (c *core) flushed(b *batchRef) {
+	c.slabs.done(b)
+	c.withheld += int(b.size)
+}
+
+// releaseFlushed gives back the memory of flushed batches, but for as much as
+// slabs take beyond their bounds: where one shard cannot commit, its batches
+// keep the slabs that they share with all others.
+func (c *core) releaseFlushed() {
+	if free := c.withheld - c.slabs.waste(); free > 0 {
+		c.withheld -= free
+		c.release(free)
+	}
+}
 
 // leading finds the partition, if this agent leads it and takes records for it.
 func (c *core) leading(tp siltstone.TopicPartition) (*partition, error) {
@@ -176,6 +195,7 @@ func (c *core) abandon() {
 			p.fail(c, errStopped)
 		}
 	}
+	c.release(c.withheld)
 	c.abandonQueued()
 }
 

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"sort"
 
 	"github.com/siltstone-io/siltstone"
@@ -13,7 +14,8 @@ const slabBytes = 256 << 10
 // partitions. Bytes once written are never changed, so they are served and
 // uploaded without a copy, and live until the last reader lets go of them.
 type slab struct {
-	buf       []byte
+	buf       []byte // its length is the slab's for good: workers read pieces of it while others are filled
+	used      int
 	seq       uint64
 	unflushed int          // batches in it that are in no folded Segment
 	parts     []*partition // whose batches it holds, in order, without repeats of the last
@@ -36,11 +38,12 @@ func (b *batchRef) end() siltstone.Offset { return b.base + siltstone.Offset(b.o
 // slabs is the memory of all unflushed batches and of the newest flushed
 // ones, oldest first. Flushed slabs go once there is more than limit in all.
 type slabs struct {
-	open  *slab
-	all   []*slab
-	bytes int
-	limit int
-	seq   uint64
+	open      *slab
+	all       []*slab
+	bytes     int
+	unflushed int // bytes of batches in no folded Segment
+	limit     int
+	seq       uint64
 }
 
 // put copies a batch of p into a slab.
@@ -49,15 +52,16 @@ func (s *slabs) put(p *partition, batch []byte) (*slab, uint32) {
 	switch {
 	case len(batch) > slabBytes/4:
 		in = s.add(len(batch))
-	case s.open == nil || len(s.open.buf)+len(batch) > cap(s.open.buf):
+	case s.open == nil || s.open.used+len(batch) > len(s.open.buf):
 		s.open = s.add(slabBytes)
 		in = s.open
 	default:
 		in = s.open
 	}
-	pos := uint32(len(in.buf))
-	in.buf = append(in.buf, batch...)
+	pos := uint32(in.used)
+	in.used += copy(in.buf[in.used:], batch)
 	in.unflushed++
+	s.unflushed += len(batch)
 	if n := len(in.parts); n == 0 || in.parts[n-1] != p {
 		in.parts = append(in.parts, p)
 	}
@@ -66,29 +70,46 @@ func (s *slabs) put(p *partition, batch []byte) (*slab, uint32) {
 
 func (s *slabs) add(size int) *slab {
 	s.seq++
-	in := &slab{buf: make([]byte, 0, size), seq: s.seq}
+	in := &slab{buf: make([]byte, size), seq: s.seq}
 	s.all = append(s.all, in)
 	s.bytes += size
 	return in
 }
 
-// evict forgets the oldest slabs while there is more than the limit, up to
-// the first that holds something unflushed.
+// evict forgets the oldest slabs while there is more than the limit, but for
+// those that hold something unflushed. Such a one may stay for long, where
+// a shard cannot commit; those after it go all the same.
 func (s *slabs) evict() {
-	n := 0
-	for ; n < len(s.all) && s.bytes > s.limit && s.all[n].unflushed == 0; n++ {
+	n, kept := 0, 0
+	for ; n < len(s.all) && s.bytes > s.limit; n++ {
 		old := s.all[n]
+		if old.unflushed > 0 {
+			s.all[kept] = old
+			kept++
+			continue
+		}
 		if old == s.open {
 			s.open = nil
 		}
 		for _, p := range old.parts {
-			p.tail.dropThrough(old.seq)
+			p.tail.dropThrough(old.seq, p.flushed)
 		}
-		s.bytes -= cap(old.buf)
-		s.all[n] = nil
+		s.bytes -= len(old.buf)
 	}
-	s.all = s.all[n:]
+	if kept < n {
+		s.all = slices.Delete(s.all, kept, n)
+	}
 }
+
+// done counts a batch as no longer unflushed.
+func (s *slabs) done(b *batchRef) {
+	b.slab.unflushed--
+	s.unflushed -= int(b.size)
+}
+
+// waste is how much memory slabs take beyond the limit and the batches that
+// are not flushed: little pieces of those keep whole slabs.
+func (s *slabs) waste() int { return max(0, s.bytes-s.limit-s.unflushed) }
 
 // A tail is the batches of one partition that are in memory, in offset
 // order without holes between them: the newest flushed ones, then all that is not flushed.
@@ -103,9 +124,9 @@ func (t *tail) at(i int) *batchRef { return &t.refs[t.head+i] }
 
 func (t *tail) push(b batchRef) { t.refs = append(t.refs, b) }
 
-// dropThrough forgets the batches in slabs up to seq.
-func (t *tail) dropThrough(seq uint64) {
-	for t.head < len(t.refs) && t.refs[t.head].slab.seq <= seq {
+// dropThrough forgets the flushed batches in slabs up to seq.
+func (t *tail) dropThrough(seq uint64, flushed siltstone.Offset) {
+	for t.head < len(t.refs) && t.refs[t.head].slab.seq <= seq && t.refs[t.head].end() <= flushed {
 		t.refs[t.head] = batchRef{}
 		t.head++
 	}

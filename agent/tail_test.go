@@ -34,10 +34,12 @@ func TestTailsOverSlabs(t *testing.T) {
 				want[i] = append(want[i], ref)
 			case 2:
 				for ; flushed[i] < len(want[i]); flushed[i]++ {
-					want[i][flushed[i]].slab.unflushed--
+					s.done(&want[i][flushed[i]])
 				}
+				p.flushed = p.next
 			case 3:
 				s.evict()
+				checkEvicted(t, &s)
 			}
 			for i, p := range parts {
 				checkTail(t, &p.tail, want[i], flushed[i])
@@ -45,14 +47,25 @@ func TestTailsOverSlabs(t *testing.T) {
 		}
 		for i := range parts {
 			for ; flushed[i] < len(want[i]); flushed[i]++ {
-				want[i][flushed[i]].slab.unflushed--
+				s.done(&want[i][flushed[i]])
 			}
+			parts[i].flushed = parts[i].next
 		}
 		s.evict()
 		if s.bytes > s.limit {
 			t.Fatalf("%d bytes are kept of flushed batches, the limit is %d", s.bytes, s.limit)
 		}
 	})
+}
+
+// checkEvicted looks for slabs that should have gone: a piece that is not
+// flushed keeps its own slab and no other.
+func checkEvicted(t *rapid.T, s *slabs) {
+	for _, in := range s.all {
+		if s.bytes > s.limit && in.unflushed == 0 {
+			t.Fatalf("%d bytes are kept, the limit is %d, and slab %d holds nothing unflushed", s.bytes, s.limit, in.seq)
+		}
+	}
 }
 
 func checkTail(t *rapid.T, tail *tail, want []batchRef, flushed int) {
