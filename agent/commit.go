@@ -193,7 +193,7 @@ func (c *core) foldedSegment(s *ledShard, ch *ledger.Change[shard.Change], objec
 	assigned := ch.Effect.Assigned
 	for _, o := range committed {
 		for _, part := range o.partsOf(s) {
-			if len(assigned) == 0 || assigned[0].Base != part.base || assigned[0].End() != part.end() {
+			if len(assigned) == 0 || assigned[0].Partition.TP != part.p.tp || assigned[0].Base != part.base || assigned[0].End() != part.end() {
 				c.fail(fmt.Errorf("%s, entry %d: the fold does not put %s's records at %d to %d, where they were stamped",
 					s.log.Name(), ch.Entry.Seq, part.p.tp, part.base, part.end()))
 				return
@@ -207,6 +207,9 @@ func (c *core) foldedSegment(s *ledShard, ch *ledger.Change[shard.Change], objec
 // commit moves a partition's flushed end past a run.
 func (c *core) commit(part *objectPart) {
 	p := part.p
+	if p.gone {
+		return // and so is what it had in memory
+	}
 	for i := range part.batches {
 		c.flushed(&part.batches[i])
 	}
@@ -240,9 +243,11 @@ func (c *core) reset(p *partition, known *shard.Partition) {
 	p.start, p.flushed, p.next = known.LogStart, known.Next, known.Next
 }
 
-// openBody opens the partitions of new topics, as many as fit.
+// openBody opens the partitions of new topics, as many as fit. An Open names
+// a topic once, also one that got more partitions before its first were open.
 func (c *core) openBody(s *ledShard) shard.Body {
 	open := &shard.Open{Epoch: s.epoch, Writer: c.opts.Incarnation}
+	slices.SortFunc(s.toOpen, func(a, b *partition) int { return a.tp.Compare(b.tp) })
 	for i, p := range s.toOpen {
 		t, ok := c.Topics().TopicByID(p.tp.Topic)
 		if !ok || i >= maxEntryParts {
@@ -269,6 +274,7 @@ func (c *core) endBody(s *ledShard) shard.Body {
 
 // forgetDone takes what is done, or needless by now, off the shard's lists.
 func (c *core) forgetDone(s *ledShard) {
+	s.forgetGone()
 	s.toOpen = slices.DeleteFunc(s.toOpen, func(p *partition) bool { return p.open || c.parts[p.tp] != p })
 	s.toEnd = slices.DeleteFunc(s.toEnd, func(tp siltstone.TopicPartition) bool {
 		_, there := s.fold().Partition(tp)

@@ -68,6 +68,7 @@ func (e *loaded) handle(c *core) {
 // fold's next offsets are committed, the rest is cut and uploaded again, under
 // new names.
 func (c *core) resume(s *ledShard) {
+	s.forgetGone()
 	for _, o := range s.objects {
 		for _, part := range o.partsOf(s) {
 			if known, ok := s.fold().Partition(part.p.tp); ok && part.end() <= known.Next {
@@ -141,6 +142,7 @@ func (c *core) foldedLead(s *ledShard, ch *ledger.Change[shard.Change]) {
 func (c *core) serve(s *ledShard) {
 	c.setState(s, serving)
 	s.epoch = s.fold().Epoch()
+	s.toOpen, s.toEnd = nil, nil // of an earlier epoch
 	for _, p := range s.parts {
 		known, ok := s.fold().Partition(p.tp)
 		if !ok {

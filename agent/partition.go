@@ -10,6 +10,7 @@ type partition struct {
 	tp    siltstone.TopicPartition
 	shard *ledShard
 	open  bool // the fold has it
+	gone  bool // its topic is deleted: of what it had, nothing is left
 
 	start   siltstone.Offset // log start
 	flushed siltstone.Offset // the fold's next offset

@@ -21,6 +21,9 @@ type ledShard struct {
 	toOpen  []*partition
 	toEnd   []siltstone.TopicPartition // of deleted topics
 
+	// partsGone: objects may hold parts of partitions that are gone.
+	partsGone bool
+
 	// inFlight has, for the proposal in flight, how many of objects it names.
 	inFlight []int
 
@@ -62,10 +65,16 @@ func (s *ledShard) checkEpoch(e siltstone.Epoch) error {
 // acknowledges by flush alone.
 func (s *ledShard) mayLead() bool { return len(s.fold().ISR()) <= 1 }
 
-// forget gives up a partition's share of the objects that are not committed.
-func (s *ledShard) forget(p *partition) {
+// forgetGone takes the shares of partitions that are gone off the objects that
+// are not committed. Nothing may be in flight: what the fold makes of an entry
+// is compared with the objects as they were named in it.
+func (s *ledShard) forgetGone() {
+	if !s.partsGone {
+		return
+	}
+	s.partsGone = false
 	for _, o := range s.objects {
-		o.parts = slices.DeleteFunc(o.parts, func(part objectPart) bool { return part.p == p })
+		o.parts = slices.DeleteFunc(o.parts, func(part objectPart) bool { return part.p.gone && part.p.shard == s })
 	}
 }
 

@@ -202,7 +202,7 @@ func (c *core) addPartition(tp siltstone.TopicPartition, by *changeOp) {
 // removePartition ends a partition of a deleted topic.
 func (c *core) removePartition(p *partition) {
 	delete(c.parts, p.tp)
-	p.shard.forget(p)
+	p.gone, p.shard.partsGone = true, true
 	p.fail(c, siltstone.ErrUnknownPartition)
 	for _, op := range p.openers {
 		op.opened(c)
