@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/siltstone-io/siltstone"
@@ -20,23 +21,33 @@ func (a *Agent) Fetch(ctx context.Context, req *siltstone.FetchRequest) (*siltst
 			return nil, err
 		}
 		if err := a.wait(ctx, op.done); err != nil {
+			_ = a.post(context.WithoutCancel(ctx), &giveUp{op})
 			return nil, err
 		}
-		err := a.readCold(ctx, op)
-		if errors.Is(err, bucket.ErrNotFound) && try < 3 {
-			continue // it was replaced and collected since the plan was made: plan again
+		complete := a.readCold(ctx, op, try == planAgain)
+		result := op.take()
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case complete:
+			return &result, nil
 		}
-		return &op.result, err
 	}
 }
+
+// planAgain is how often a fetch that met a missing object is planned again.
+const planAgain = 3
 
 // readCold fills in what the plan leaves to be read from objects, in the
 // order of the parts, as long as the response has room. The first batch of
 // the first part that has any is given whole; the plan did not know how large
-// that is, so what comes from memory after it may have to wait.
-func (a *Agent) readCold(ctx context.Context, op *fetchOp) error {
+// that is, so what comes from memory after it may have to wait. An object that
+// is missing was perhaps replaced and collected since the plan was made: then
+// the answer is not complete, and planned again; but the last time it is an
+// error of its part.
+func (a *Agent) readCold(ctx context.Context, op *fetchOp, last bool) (complete bool) {
 	if op.cold == nil {
-		return nil
+		return true
 	}
 	budget, some := op.req.MaxBytes, false
 	for i, ranges := range op.cold {
@@ -53,8 +64,12 @@ func (a *Agent) readCold(ctx context.Context, op *fetchOp) error {
 		case !some || budget > 0:
 			var err error
 			part.Records, size, err = a.readRanges(ctx, &op.req.Parts[i], ranges, min(budget, op.req.Parts[i].MaxBytes), some)
-			if errors.Is(err, bucket.ErrNotFound) || ctx.Err() != nil {
-				return err
+			missing := errors.Is(err, bucket.ErrNotFound)
+			switch {
+			case missing && !last || ctx.Err() != nil:
+				return false
+			case missing:
+				err = fmt.Errorf("%w: %w", siltstone.ErrCorrupt, err)
 			}
 			if err != nil {
 				a.opts.Log.Error("cannot read flushed records", "partition", op.req.Parts[i].Partition, "err", err)
@@ -64,7 +79,7 @@ func (a *Agent) readCold(ctx context.Context, op *fetchOp) error {
 		budget -= size
 		some = some || size > 0
 	}
-	return nil
+	return true
 }
 
 // readRanges reads a partition on from its offset, up to limit bytes; whole
@@ -159,11 +174,29 @@ func (op *fetchOp) answer() {
 	close(op.done)
 }
 
+// take takes the result out: partitions may have the operation among their
+// readers until the next one comes, and it is not to keep records until then.
+func (op *fetchOp) take() siltstone.FetchResult {
+	result := op.result
+	op.result, op.cold = siltstone.FetchResult{}, nil
+	return result
+}
+
+// giveUp ends a fetch whose reader has gone.
+type giveUp struct{ op *fetchOp }
+
+func (e *giveUp) handle(c *core) {
+	if !e.op.finished {
+		e.op.finish(c)
+	}
+	e.op.take()
+}
+
 // collect plans the answer from the state as it is.
 func (op *fetchOp) collect(c *core) {
 	op.result = siltstone.FetchResult{Parts: make([]siltstone.FetchedPart, len(op.req.Parts))}
 	op.cold, op.available, op.urgent = nil, 0, false
-	budget, some := op.req.MaxBytes, false
+	budget, some, most := op.req.MaxBytes, false, maxPlanRanges
 	for i := range op.req.Parts {
 		req, res := &op.req.Parts[i], &op.result.Parts[i]
 		*res = siltstone.FetchedPart{HighWatermark: -1, LastStable: -1, Start: -1, DivergingEpoch: -1, DivergingEnd: -1}
@@ -178,7 +211,7 @@ func (op *fetchOp) collect(c *core) {
 		if op.diverges(p, req, res) || req.Offset >= p.high() {
 			continue
 		}
-		if budget <= 0 && some {
+		if (budget <= 0 || most == 0) && some {
 			op.urgent = true // there is more than fits
 			continue
 		}
@@ -191,7 +224,11 @@ func (op *fetchOp) collect(c *core) {
 			some = some || size > 0
 			continue
 		}
-		ranges, size := c.coldRanges(p, req.Offset, limit)
+		ranges, size := c.coldRanges(p, req.Offset, limit, min(most, maxPartRanges))
+		if len(ranges) == min(most, maxPartRanges) {
+			op.urgent = true // there may be more
+		}
+		most -= len(ranges)
 		if op.cold == nil {
 			op.cold = make([][]shard.Range, len(op.req.Parts))
 		}

@@ -165,12 +165,21 @@ func (c *core) maxTimestamp(p *partition) int64 {
 	return ts
 }
 
+// Bounds of the plan for one fetch, and for one of its partitions. Ranges may
+// be tiny, and the client of one that reads thousands of objects gives up and
+// asks for them again, for ever.
+const (
+	maxPlanRanges = 512
+	maxPartRanges = 128
+)
+
 // coldRanges are the flushed ranges from off on, as far as limit goes and
-// some more to read ahead, and how many bytes there are, up to the limit.
-func (c *core) coldRanges(p *partition, off siltstone.Offset, limit int) (ranges []shard.Range, size int) {
+// some more to read ahead, at most so many, and how many bytes there are, up
+// to the limit.
+func (c *core) coldRanges(p *partition, off siltstone.Offset, limit, most int) (ranges []shard.Range, size int) {
 	known, _ := p.shard.fold().Partition(p.tp)
 	ahead := 0
-	for i := known.Find(off); i < known.Len() && ahead < readAhead; i++ {
+	for i := known.Find(off); i < known.Len() && ahead < readAhead && len(ranges) < most; i++ {
 		if size >= limit {
 			ahead++
 		}
