@@ -37,7 +37,6 @@ type Agent struct {
 	inbox   chan event
 	memory  *semaphore.Weighted // bytes that may be unflushed
 	pressed atomic.Bool         // somebody waits for memory
-	turn    chan struct{}       // held by the one who waits for it next
 	trouble trouble
 
 	// state that others read
@@ -63,13 +62,13 @@ func New(opts Options) (*Agent, error) {
 		opts:   opts,
 		inbox:  make(chan event, 256),
 		memory: semaphore.NewWeighted(int64(opts.Memory.Unflushed)),
-		turn:   make(chan struct{}, 1),
 		ended:  make(chan struct{}),
 		ready:  make(chan struct{}),
 	}
 	a.metrics = newMetrics(opts.Metrics)
 	a.ledgers = ledger.NewClient(ledger.Options{
 		Coordinator: opts.Coordinator, Bucket: opts.Bucket, Rand: a.jitter, Logger: opts.Log, Bug: opts.Plant,
+		Stalled: a.stalled,
 	})
 	var err error
 	if a.reader, err = tiered.New(tiered.Options{Bucket: opts.Bucket, CacheBytes: int64(opts.Memory.Cache), WholeBytes: int64(opts.Memory.Whole), Metrics: opts.Metrics}); err != nil {

@@ -30,6 +30,16 @@ func (t *trouble) clear(what string) {
 	delete(t.now, what)
 }
 
+// stalled notes an append to a ledger that does not get through.
+func (a *Agent) stalled(ledger string, err error) {
+	what := "append to " + ledger
+	if err == nil {
+		a.trouble.clear(what)
+		return
+	}
+	a.trouble.note(what, err)
+}
+
 // String is one of the troubles, or empty.
 func (t *trouble) String() string {
 	t.mu.Lock()

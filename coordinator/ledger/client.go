@@ -27,7 +27,10 @@ type Options struct {
 	// TryTimeout bounds each call to the coordinator: 5 s if zero.
 	TryTimeout time.Duration
 	Logger     *slog.Logger // none if nil
-	Bug        planted.Bug  // tests only
+	// Stalled, if set, hears of each try of an Append that is to be made
+	// again, and with no error once the Append is settled.
+	Stalled func(ledger string, err error)
+	Bug     planted.Bug // tests only
 }
 
 // Client does the I/O of ledgers and their checkpoints. All its methods may be
@@ -47,6 +50,9 @@ func NewClient(o Options) *Client {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Stalled == nil {
+		o.Stalled = func(string, error) {}
 	}
 	return &Client{o: o}
 }
@@ -80,6 +86,7 @@ func (c *Client) Append(ctx context.Context, p Proposal) (Outcome, error) {
 		case unknown:
 			err = fmt.Errorf("%w, after an %w", err, coordinator.ErrUnknown)
 		}
+		c.o.Stalled(p.Ledger, err)
 		if !pause(ctx) {
 			return Outcome{}, fmt.Errorf("append to %s at %d: %w", p.Ledger, e.Seq, err)
 		}
@@ -102,8 +109,10 @@ func (c *Client) settle(ctx context.Context, p Proposal, won bool) (Outcome, err
 		}
 		if err == nil {
 			o.Nonce = p.Nonce
+			c.o.Stalled(p.Ledger, nil)
 			return o, nil
 		}
+		c.o.Stalled(p.Ledger, err)
 		if errors.Is(err, siltstone.ErrCorrupt) || !pause(ctx) {
 			return Outcome{}, fmt.Errorf("append to %s at %d: %w, after an %w", p.Ledger, p.Slot(), err, coordinator.ErrUnknown)
 		}
