@@ -138,6 +138,9 @@ func (w *wire) receive(q kmsg.Request) kmsg.Response {
 	if err := resp.ReadFrom(b); err != nil {
 		w.t.Fatalf("%s v%d: %v", kmsg.NameForKey(q.Key()), q.GetVersion(), err)
 	}
+	if n := len(resp.AppendTo(nil)); n != len(b) {
+		w.t.Fatalf("%s v%d: %d bytes, of which %d are the answer", kmsg.NameForKey(q.Key()), q.GetVersion(), len(b), n)
+	}
 	return resp
 }
 
