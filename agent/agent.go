@@ -37,6 +37,7 @@ type Agent struct {
 	inbox   chan event
 	memory  *semaphore.Weighted // bytes that may be unflushed
 	pressed atomic.Bool         // somebody waits for memory
+	turn    chan struct{}       // held by the one who waits for it next
 	trouble trouble
 
 	// state that others read
@@ -62,6 +63,7 @@ func New(opts Options) (*Agent, error) {
 		opts:   opts,
 		inbox:  make(chan event, 256),
 		memory: semaphore.NewWeighted(int64(opts.Memory.Unflushed)),
+		turn:   make(chan struct{}, 1),
 		ended:  make(chan struct{}),
 		ready:  make(chan struct{}),
 	}

@@ -27,6 +27,14 @@ func (a *Agent) Append(ctx context.Context, req *siltstone.AppendRequest) error 
 		if err := a.post(ctx, wakeup{}); err != nil {
 			return err
 		}
+		// In turn, so that appends that wait are taken in the order in which
+		// they came, also where one release of memory lets several go on.
+		select {
+		case a.turn <- struct{}{}:
+			defer func() { <-a.turn }()
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 		if err := a.memory.Acquire(ctx, int64(size)); err != nil {
 			return fmt.Errorf("append: %w: memory for unflushed records is short", siltstone.ErrUnavailable)
 		}
