@@ -144,6 +144,18 @@ func (l *line) answer(frame []byte) {
 	r.done(resp, nil)
 }
 
+// refused notes an error code that an answer has; it says whether there is one.
+func (w *world) refused(client string, code int16, format string, args ...any) bool {
+	if code == 0 {
+		return false
+	}
+	w.tracef("%s: %s: error %d", client, fmt.Sprintf(format, args...), code)
+	if code < 0 {
+		w.failf("9: %s: %s: the server does not know what is wrong", client, fmt.Sprintf(format, args...))
+	}
+	return true
+}
+
 // A guide is what a client knows of the cluster: the hosts that it may begin
 // with, and by metadata the leaders of partitions.
 type guide struct {
@@ -217,7 +229,7 @@ func (g *guide) learn(resp *kmsg.MetadataResponse) bool {
 		}
 		g.ids[*t.Topic], g.names[t.TopicID] = t.TopicID, *t.Topic
 		for _, p := range t.Partitions {
-			if p.ErrorCode != 0 {
+			if g.world.refused(g.client, p.ErrorCode, "metadata of %s/%d", *t.Topic, p.Partition) {
 				continue
 			}
 			if hosts[p.Leader] == "" {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -21,6 +22,7 @@ type consumer struct {
 
 	session *session // of incremental fetches (KIP-227); nil for who has none
 
+	polls   int
 	next    map[partition]int64
 	high    map[partition]int64 // as shown last
 	asked   map[partition]moment
@@ -66,7 +68,11 @@ func (c *consumer) fetch(host string) {
 	msg.Version = c.version
 	msg.MaxWaitMillis, msg.MinBytes, msg.MaxBytes = int32(c.maxWait/time.Millisecond), 1, c.maxBytes
 	c.session.begin(msg)
-	for _, p := range c.partitions {
+	// Another partition comes first each time, as an answer may have no room
+	// for more than the first.
+	c.polls++
+	first := c.polls % len(c.partitions)
+	for _, p := range slices.Concat(c.partitions[first:], c.partitions[:first]) {
 		if c.guide.leaders[p] != host || !c.session.wants(p, c.next[p]) {
 			continue
 		}
@@ -100,7 +106,7 @@ func (c *consumer) retry() {
 
 // took keeps what a fetch gave; it says whether all went well.
 func (c *consumer) took(resp *kmsg.FetchResponse, sent moment) bool {
-	good := resp.ErrorCode == 0
+	good := !c.world.refused(c.name, resp.ErrorCode, "fetch")
 	got := c.history.tick()
 	if good && c.session.goesOn(resp) {
 		c.keepUnchanged(resp, sent, got)
@@ -112,8 +118,7 @@ func (c *consumer) took(resp *kmsg.FetchResponse, sent moment) bool {
 				c.world.failf("%s was given %s, which it did not ask for", c.name, p)
 				continue
 			}
-			if part.ErrorCode != 0 {
-				c.world.tracef("%s: fetch of %s at %d: error %d", c.name, p, c.next[p], part.ErrorCode)
+			if c.world.refused(c.name, part.ErrorCode, "fetch %s at %d", p, c.next[p]) {
 				good = false
 			}
 			c.keep(p, part, sent, got)
@@ -228,7 +233,7 @@ func (c *consumer) bounds(host string, which int64, each func(partition, int64),
 		got, good := c.history.tick(), true
 		for _, t := range resp.(*kmsg.ListOffsetsResponse).Topics {
 			for _, part := range t.Partitions {
-				if part.ErrorCode != 0 {
+				if c.world.refused(c.name, part.ErrorCode, "offsets of %s/%d", t.Topic, part.Partition) {
 					good = false
 					continue
 				}

@@ -81,7 +81,8 @@ func (p *producer) try(x *parcel) {
 			return
 		}
 		if err != nil {
-			p.failed(x, err.Error())
+			p.world.tracef("%s: produce %x to %s: %v", p.name, w.records[0], w.partition, err)
+			p.failed(x)
 			return
 		}
 		p.answered(x, resp.(*kmsg.ProduceResponse))
@@ -109,8 +110,8 @@ func (p *producer) answered(x *parcel, resp *kmsg.ProduceResponse) {
 		return
 	}
 	part := resp.Topics[0].Partitions[0]
-	if part.ErrorCode != 0 {
-		p.failed(x, "error "+strconv.Itoa(int(part.ErrorCode)))
+	if p.world.refused(p.name, part.ErrorCode, "produce %x to %s", x.write.records[0], x.write.partition) {
+		p.failed(x)
 		return
 	}
 	w, now := x.write, p.history.tick()
@@ -122,8 +123,7 @@ func (p *producer) answered(x *parcel, resp *kmsg.ProduceResponse) {
 }
 
 // failed sends a batch again, or gives it up: nobody knows whether it is written.
-func (p *producer) failed(x *parcel, why string) {
-	p.world.tracef("%s: %x to %s: %s", p.name, x.write.records[0], x.write.partition, why)
+func (p *producer) failed(x *parcel) {
 	if !p.retries {
 		p.open--
 		p.guide.refresh(func() {})

@@ -16,6 +16,9 @@ import (
 // acknowledged and every consumer at the end.
 const healTime = 30 * time.Second
 
+// passTime is how long a new reader may take for everything there is, object by object.
+const passTime = 10 * time.Minute
+
 // agentOptions are those of the agents in one scenario.
 type agentOptions struct {
 	flush             agent.Flush
@@ -87,6 +90,9 @@ func (s *scenario) addProducer() *producer {
 		version: [...]int16{3, 7, 8, 9, 12, 13}[d.below(6)],
 		conns:   d.between(1, 3), inFlight: d.between(1, 6),
 		pace: d.duration(10*time.Millisecond, 100*time.Millisecond), maxRecords: d.between(1, 10),
+	}
+	if s.calm {
+		p.pace *= 5 // for it goes on for long
 	}
 	s.producers = append(s.producers, p)
 	return p
@@ -226,7 +232,7 @@ func (s *scenario) allCaughtUp(since moment) bool {
 func (s *scenario) readAll(name string) {
 	c := s.addConsumer(name, true)
 	c.begin()
-	s.within(healTime, name+" reader has read all", func() bool { return c.stopped })
+	s.within(passTime, name+" reader has read all", func() bool { return c.stopped })
 	c.stopped = true
 }
 

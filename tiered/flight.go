@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/tiered/bucket"
 )
 
 // flight is a load that is under way, for as many as wait for it.
@@ -92,10 +93,14 @@ func (r *Reader) land(f *flight, key blockKey, load loadFunc) {
 	ctx, cancel := context.WithTimeout(r.ctx, r.o.LoadTimeout)
 	defer cancel()
 	b, err := again(load)(ctx, key)
-	if err != nil && r.ctx.Err() != nil {
+	switch {
+	case err == nil:
+	case r.ctx.Err() != nil:
 		err = errClosed
-	} else if errors.Is(err, context.DeadlineExceeded) {
+	case errors.Is(err, context.DeadlineExceeded):
 		err = fmt.Errorf("not loaded within %v: %w", r.o.LoadTimeout, siltstone.ErrUnavailable)
+	case !errors.Is(err, bucket.ErrNotFound) && !errors.Is(err, siltstone.ErrCorrupt) && !errors.Is(err, siltstone.ErrNewerFormat):
+		err = fmt.Errorf("%w: %w", siltstone.ErrUnavailable, err) // the bucket's own trouble
 	}
 	r.settle(f, key, b, err)
 }
