@@ -436,11 +436,25 @@ func TestCheckpointsTrimsAndAMonthOff(t *testing.T) {
 		if err != nil || floor == 0 {
 			t.Fatalf("nothing was trimmed in five days: floor %d, %v", floor, err)
 		}
+		for i := range 10 {
+			a.create(fmt.Sprint("t", i), 1)
+		}
+		time.Sleep(2 * 24 * time.Hour)
+		for i := range 5 {
+			a.create(fmt.Sprint("u", i), 1)
+		}
+		time.Sleep(time.Minute)
+		if floor, err := r.coord.Floor(context.Background(), topic.Ledger); err != nil || floor == 0 {
+			t.Fatalf("of the topics nothing was trimmed: floor %d, %v", floor, err)
+		}
 		if err := a.end(); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(31 * 24 * time.Hour)
 		b := r.start()
+		if n := b.Topics().Len(); n != 16 {
+			t.Fatalf("%d topics", n)
+		}
 		wantValues(t, b.readAll(tp, 0), want...)
 		more(b, 3, 0)
 		wantValues(t, b.readAll(tp, 0), want...)

@@ -3,44 +3,53 @@ package agent
 import (
 	"context"
 	"time"
+
+	"github.com/siltstone-io/siltstone/coordinator/ledger"
 )
 
-// countEntry notes an entry that no checkpoint covers.
-func (c *core) countEntry(s *ledShard) {
-	if s.entries == 0 {
-		s.firstEntry = c.now
-	}
-	s.entries++
+// unstored is what no checkpoint of a ledger covers.
+type unstored struct {
+	entries       int
+	firstEntry    time.Time // when the first of them was folded
+	checkpointing bool
 }
 
-// checkpointDue is when a shard's fold is to be stored; zero if never.
-func (c *core) checkpointDue(s *ledShard) time.Time {
+// add counts entries that have been folded.
+func (u *unstored) add(entries int, now time.Time) {
+	if u.entries == 0 {
+		u.firstEntry = now
+	}
+	u.entries += entries
+}
+
+// checkpointDue is when a fold is to be stored; zero if never.
+func (c *core) checkpointDue(u *unstored) time.Time {
 	switch {
-	case s.entries == 0 || s.checkpointing || !s.leads() || c.draining:
+	case u.entries == 0 || u.checkpointing || c.draining:
 		return time.Time{}
-	case s.entries >= c.opts.CheckpointEntries:
+	case u.entries >= c.opts.CheckpointEntries:
 		return c.now
 	}
-	return s.firstEntry.Add(c.opts.CheckpointAge)
+	return u.firstEntry.Add(c.opts.CheckpointAge)
 }
 
-// checkpointIfDue stores a shard's fold after so many entries or so long, and
+// checkpointIfDue stores a ledger's fold after so many entries or so long, and
 // trims what it covers and is old.
-func (c *core) checkpointIfDue(s *ledShard) {
-	if due := c.checkpointDue(s); due.IsZero() || due.After(c.now) {
+func (c *core) checkpointIfDue(u *unstored, name string, encode func() ledger.EncodedCheckpoint) {
+	if due := c.checkpointDue(u); due.IsZero() || due.After(c.now) {
 		return
 	}
-	s.checkpointing = true
-	s.entries = 0
-	stored := s.log.Checkpoint()
+	u.checkpointing = true
+	u.entries = 0
+	stored := encode()
 	c.work(func(ctx context.Context) event {
-		err := c.retry(ctx, "checkpoint "+s.log.Name(), func(ctx context.Context) error {
+		err := c.retry(ctx, "checkpoint "+name, func(ctx context.Context) error {
 			return c.ledgers.SaveCheckpoint(ctx, stored)
 		})
 		if err == nil {
-			err = c.trim(ctx, s.log.Name())
+			err = c.trim(ctx, name)
 		}
-		return &checkpointed{s: s, err: err}
+		return &checkpointed{of: u, name: name, err: err}
 	})
 }
 
@@ -56,13 +65,14 @@ func (c *core) trim(ctx context.Context, name string) error {
 }
 
 type checkpointed struct {
-	s   *ledShard
-	err error
+	of   *unstored
+	name string
+	err  error
 }
 
 func (e *checkpointed) handle(c *core) {
-	e.s.checkpointing = false
+	e.of.checkpointing = false
 	if e.err != nil && c.workCtx.Err() == nil {
-		c.opts.Log.Warn("checkpoint or trim failed; the next one tries again", "ledger", e.s.log.Name(), "err", e.err)
+		c.opts.Log.Warn("checkpoint or trim failed; the next one tries again", "ledger", e.name, "err", e.err)
 	}
 }

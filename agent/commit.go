@@ -152,7 +152,7 @@ func (c *core) settle(s *ledShard, out ledger.Outcome) {
 // folded does what an entry asks of who leads, or led. If it is the proposal
 // that was in flight, it is of so many objects.
 func (c *core) folded(s *ledShard, ch *ledger.Change[shard.Change], objects int) {
-	c.countEntry(s)
+	s.unstored.add(1, c.now)
 	if void := ch.Effect.Void; void != "" {
 		c.metrics.void()
 		c.opts.Log.Error("a ledger entry breaks the rules", "ledger", s.log.Name(), "seq", ch.Entry.Seq, "why", void)

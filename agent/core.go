@@ -106,9 +106,14 @@ func (c *core) turn() {
 	c.deadlines.expireUntil(c.now, c)
 	c.flush()
 	c.pumpCluster()
+	if c.cluster.ready {
+		c.checkpointIfDue(&c.cluster.unstored, c.cluster.log.Name(), c.cluster.log.Checkpoint)
+	}
 	for _, s := range c.shards {
 		c.pump(s)
-		c.checkpointIfDue(s)
+		if s.leads() {
+			c.checkpointIfDue(&s.unstored, s.log.Name(), s.log.Checkpoint)
+		}
 	}
 	c.slabs.evict()
 	c.releaseFlushed()
@@ -128,7 +133,12 @@ func (c *core) untilDue() time.Duration {
 	}
 	sooner(c.flushDue())
 	for _, s := range c.shards {
-		sooner(c.checkpointDue(s))
+		if s.leads() {
+			sooner(c.checkpointDue(&s.unstored))
+		}
+	}
+	if c.cluster.ready {
+		sooner(c.checkpointDue(&c.cluster.unstored))
 	}
 	if c.draining {
 		sooner(c.drainUntil)

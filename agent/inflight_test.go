@@ -3,13 +3,16 @@ package agent
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/coordinator"
 	cfaulty "github.com/siltstone-io/siltstone/coordinator/faulty"
+	"github.com/siltstone-io/siltstone/coordinator/ledger"
 	"github.com/siltstone-io/siltstone/coordinator/shard"
 	"github.com/siltstone-io/siltstone/coordinator/topic"
 )
@@ -135,4 +138,76 @@ func TestPartitionsAddedBeforeTheFirstAreOpen(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestTopicsWhileAShardIsReadAnew: the ledger was trimmed past what the leader
+// had folded, by somebody else; topics come and go while it reads on.
+func TestTopicsWhileAShardIsReadAnew(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		a := r.start()
+		old := a.create("old", 16)
+		stays, comes := sharing(t, a.create("stays", 16), siltstone.TopicID{1, 'n'}, 16)
+		name := shard.Ledger(shard.Of(stays))
+		trimmed := false
+		r.set(func() {
+			r.hook = func(ctx context.Context, c cfaulty.Call, do func(context.Context) error) error {
+				switch {
+				case c.Name != name && !strings.Contains(c.Name, name):
+				case c.Op == cfaulty.Append && !trimmed:
+					trimmed = true
+					if err := do(ctx); err != nil {
+						return err
+					}
+					r.checkpointAndTrim(name)
+					return coordinator.ErrUnknown
+				case c.Op == cfaulty.Get:
+					time.Sleep(3 * time.Second) // on the way to the checkpoint
+				}
+				return do(ctx)
+			}
+		})
+		req := a.send(stays, -1, aBatch(t, 1, 1, "x"))
+		time.Sleep(2 * time.Second)
+		if _, leads := a.Leads(stays); leads {
+			t.Fatal("does not read the shard anew")
+		}
+		a.drop("old", old)
+		made := make(chan struct{})
+		go func() { defer close(made); a.create("n", 16) }()
+		select {
+		case <-made:
+		case <-time.After(time.Minute):
+			t.Fatal("partitions that came meanwhile do not open")
+		}
+		<-req.Done
+		if err := req.Parts[0].Err; err != nil {
+			t.Error(err)
+		}
+		if _, err := a.produce(comes, -1, aBatch(t, 1, 1, "y")); err != nil {
+			t.Error(err)
+		}
+		wantValues(t, a.readAll(stays, 0), "x")
+		time.Sleep(time.Second)
+		for p := range r.fold(shard.Of(stays)).Partitions() {
+			if p.TP.Topic == old {
+				t.Errorf("%s is in the fold, and its topic is deleted", p.TP)
+			}
+		}
+	})
+}
+
+// checkpointAndTrim does what a job may do.
+func (r *rig) checkpointAndTrim(name string) {
+	r.t.Helper()
+	client := ledger.NewClient(ledger.Options{Coordinator: r.coord, Bucket: r.bucket, Rand: rand.Uint64})
+	got, err := ledger.LoadFold[*shard.State](context.Background(), client, name, shard.New)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := client.SaveCheckpoint(context.Background(), ledger.EncodeCheckpoint(name, got.At, got.Fold.Rows)); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := r.coord.Trim(context.Background(), name, got.At.Seq); err != nil {
+		r.t.Fatal(err)
+	}
 }

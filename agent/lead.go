@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
@@ -49,11 +48,8 @@ func (e *loaded) handle(c *core) {
 	}
 	s.log.Replace(e.got.Fold, e.got.At)
 	s.inFlight = nil
-	s.entries = int(e.got.At.Seq - e.got.Checkpoint.Seq)
-	s.firstEntry = time.Time{}
-	if s.entries > 0 {
-		s.firstEntry = c.now
-	}
+	s.unstored.entries = 0
+	s.unstored.add(int(e.got.At.Seq-e.got.Checkpoint.Seq), c.now)
 	fold := s.fold()
 	if s.epoch != 0 && fold.Leader() == c.opts.Incarnation && fold.Epoch() == s.epoch {
 		c.setState(s, serving)
@@ -79,6 +75,15 @@ func (c *core) resume(s *ledShard) {
 		}
 	}
 	s.objects = nil
+	s.toOpen, s.toEnd = nil, nil
+	for _, p := range s.parts { // some may have come meanwhile
+		if known, ok := s.fold().Partition(p.tp); !ok {
+			s.toOpen = append(s.toOpen, p)
+		} else if !p.open {
+			c.opened(known)
+		}
+	}
+	c.endDeleted(s)
 }
 
 // recut puts a partition's next n batches that were in an object back among those in none.
@@ -149,8 +154,8 @@ func (c *core) serve(s *ledShard) {
 			s.toOpen = append(s.toOpen, p)
 			continue
 		}
-		c.reset(p, known)
-		p.open, p.began = true, p.next
+		c.opened(known)
+		p.began = p.next
 	}
 	c.endDeleted(s)
 }
@@ -184,7 +189,7 @@ func (c *core) drained() bool {
 		return true
 	}
 	for _, s := range c.shards {
-		if s.leads() || s.log.Busy() || s.checkpointing {
+		if s.leads() || s.log.Busy() || s.unstored.checkpointing {
 			return false
 		}
 	}

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"slices"
-	"time"
 
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
@@ -27,9 +26,7 @@ type ledShard struct {
 	// inFlight has, for the proposal in flight, how many of objects it names.
 	inFlight []int
 
-	entries       int       // since the checkpoint
-	firstEntry    time.Time // when the first of them was folded
-	checkpointing bool
+	unstored unstored // while this agent leads
 }
 
 // shardState is how far an agent is with a shard.

@@ -17,6 +17,8 @@ type clusterLedger struct {
 	log     *ledger.Log[*topic.State, topic.Change]
 	ready   bool
 	changes []*changeOp // the first is in flight if the log is busy
+
+	unstored unstored
 }
 
 // Change appends what decide makes of the newest view to the cluster's ledger.
@@ -76,6 +78,8 @@ func (e *clusterLoaded) handle(c *core) {
 		return
 	}
 	c.cluster.log.Replace(e.got.Fold, e.got.At)
+	c.cluster.unstored.entries = 0
+	c.cluster.unstored.add(int(e.got.At.Seq-e.got.Checkpoint.Seq), c.now)
 	c.cluster.ready, c.statusStale = true, true
 	c.topics.Store(c.cluster.log.Fold().View())
 	for _, t := range c.Topics().All() {
@@ -129,6 +133,7 @@ func (e *clusterSettled) handle(c *core) {
 	}
 	changes, err := c.cluster.log.Settle(e.out)
 	for i := range changes {
+		c.cluster.unstored.add(1, c.now)
 		var by *changeOp
 		if changes[i].Mine {
 			by = c.cluster.changes[0]
