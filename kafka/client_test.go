@@ -240,3 +240,20 @@ func TestKcatLists(t *testing.T) {
 		t.Errorf("%q", out)
 	}
 }
+
+// TestFranzDefault: a client that would be idempotent does without, as
+// InitProducerId is not listed.
+func TestFranzDefault(t *testing.T) {
+	f := start(t)
+	f.create("t", 1)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(f.listener.Addr().String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	if err := cl.ProduceSync(ctx, &kgo.Record{Topic: "t", Value: []byte("v")}).FirstErr(); err != nil {
+		t.Error(err)
+	}
+}

@@ -173,6 +173,12 @@ func TestIncrementalAlterConfigs(t *testing.T) {
 		if got := run(version, false, alter(topic, "a", "retention.ms=1"), alter(topic, "a", "retention.ms=2")); len(got) != 1 || !strings.HasPrefix(got[0], "a INVALID_REQUEST") {
 			t.Errorf("twice: %q", got)
 		}
+		if got := run(version, false, alter(broker, "", "num.partitions=1"), alter(broker, "", "num.partitions=2")); len(got) != 1 || !strings.HasPrefix(got[0], " INVALID_REQUEST") {
+			t.Errorf("the cluster twice: %q", got)
+		}
+		if n := f.topics.Topics().Cluster().NumPartitions; n != 9 {
+			t.Errorf("the cluster twice: num.partitions is %d", n)
+		}
 		if got := run(version, false, alter(broker, "", "num.partitions=none")); !strings.Contains(got[0], "INVALID_CONFIG num.partitions") {
 			t.Errorf("%q", got)
 		}

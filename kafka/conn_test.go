@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -103,6 +104,7 @@ func TestBusyIsNotIdle(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		close(f.log.hold)
 		wantNoError(t, c.receive(q, c.last).(*kmsg.ProduceResponse))
+		ask[*kmsg.ApiVersionsResponse](c, 0, kmsg.NewPtrApiVersionsRequest())
 	})
 }
 
@@ -170,9 +172,12 @@ func TestLengthOnly(t *testing.T) {
 		if _, err := c.conn.Write(head); err != nil {
 			t.Fatal(err)
 		}
-		synctest.Wait()
+		took := allocated(synctest.Wait)
 		if held := metric(f.server.metrics.held); held != 100<<20 {
 			t.Errorf("%v bytes are held, want 100 MiB", held)
+		}
+		if took > 2*trusted {
+			t.Errorf("%v bytes were allocated for 12", took)
 		}
 		if got := closedAfter(c); got != 30*time.Second {
 			t.Errorf("closed after %v, want 30s", got)
@@ -180,6 +185,43 @@ func TestLengthOnly(t *testing.T) {
 		synctest.Wait()
 		if held := metric(f.server.metrics.held); held != 0 {
 			t.Errorf("%v bytes are still held", held)
+		}
+	})
+}
+
+// TestLongFrame: one that is longer than what is trusted arrives whole.
+func TestLongFrame(t *testing.T) {
+	f := start(t)
+	topic := f.create("t", 1, "max.message.bytes", "10000000")
+	value := strings.Repeat("0123456789abcdef", 200_000)
+	wantNoError(t, ask[*kmsg.ProduceResponse](f.dial(), 9, produce(topic, -1, oneBatch(t, batch.None, value))))
+	if got := values(t, f.stored(topic.ID)[0]); got != value {
+		t.Errorf("%d bytes arrived of %d, or others", len(got), len(value))
+	}
+}
+
+// TestLargeAnswersShareMemory: an answer as large as the cluster is not built
+// while there is no memory for it, and gives back what it took.
+func TestLargeAnswersShareMemory(t *testing.T) {
+	small := limits(func(l *Limits) { l.FrameBytes, l.MemoryBytes, l.Write = 500_000, 500_000, 5*time.Second })
+	inBubble(t, small, func(t *testing.T, f *fixture, p *pipes) {
+		f.create("t", 9_000)
+		f.create("u", 9_000)
+		q := kmsg.NewPtrMetadataRequest()
+		q.SetVersion(12)
+		deaf, other := p.dial(t), p.dial(t)
+		deaf.send(q)
+		synctest.Wait()
+		begin := time.Now()
+		if n := len(ask[*kmsg.MetadataResponse](other, 12, q).Topics[0].Partitions); n != 9_000 {
+			t.Errorf("%d partitions", n)
+		}
+		if took := time.Since(begin); took != 5*time.Second { // when the deaf one is given up
+			t.Errorf("answered after %v, want 5s", took)
+		}
+		synctest.Wait()
+		if !f.server.answers.TryAcquire(500_000) || !f.server.building.TryAcquire(builtAtOnce) {
+			t.Error("something is still taken")
 		}
 	})
 }
@@ -353,6 +395,26 @@ func TestStop(t *testing.T) {
 		}
 		c.wantClosed()
 		close(f.log.hold) // for the bubble's sake
+	})
+	inBubble(t, asUsual, func(t *testing.T, f *fixture, p *pipes) {
+		idle := p.dial(t)
+		ask[*kmsg.ApiVersionsResponse](idle, 0, kmsg.NewPtrApiVersionsRequest())
+		begin := time.Now()
+		f.close()
+		if took := time.Since(begin); took != 0 {
+			t.Errorf("stopped after %v with nothing to do", took)
+		}
+		idle.wantClosed()
+	})
+	inBubble(t, asUsual, func(t *testing.T, f *fixture, p *pipes) {
+		deaf := p.dial(t)
+		deaf.send(kmsg.NewPtrApiVersionsRequest())
+		synctest.Wait()
+		begin := time.Now()
+		f.close()
+		if took := time.Since(begin); took != 5*time.Second {
+			t.Errorf("stopped after %v with an answer that nobody reads, want 5s", took)
+		}
 	})
 }
 

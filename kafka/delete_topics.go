@@ -56,19 +56,14 @@ func decideDeletion(v *topic.View, asked []kmsg.DeleteTopicsRequestTopic) (topic
 	d := deletion{topics: make([]*topic.Topic, len(asked)), refused: make([]error, len(asked))}
 	var ids []siltstone.TopicID
 	var places []int
-	seen := map[siltstone.TopicID]bool{}
 	for i, a := range asked {
 		t, err := findTopic(v, a.Topic, a.TopicID)
-		switch {
-		case err != nil:
+		if err != nil {
 			d.refused[i] = err
-		case seen[t.ID]:
-			d.refused[i] = fmt.Errorf("topic is named twice: %w", kerr.InvalidRequest)
-		default:
-			seen[t.ID] = true
-			d.topics[i] = t
-			ids, places = append(ids, t.ID), append(places, i)
+			continue
 		}
+		d.topics[i] = t
+		ids, places = append(ids, t.ID), append(places, i)
 	}
 	decision, refused := topic.Delete(v, ids)
 	for i, place := range places {

@@ -145,7 +145,7 @@ func (l *fakeLog) fetch(r *siltstone.FetchRequest) (result *siltstone.FetchResul
 		p := l.partition(want.Partition)
 		switch {
 		case l.fail != nil && l.fail(want.Partition) != nil:
-			part.Err = l.fail(want.Partition)
+			part.Err, part.HighWatermark, part.Start = l.fail(want.Partition), p.next, p.start
 		case want.Epoch > l.epoch:
 			part.Err = siltstone.ErrUnknownEpoch
 		case want.Epoch >= 0 && want.Epoch < l.epoch:

@@ -127,6 +127,25 @@ func TestFetchSession(t *testing.T) {
 	}
 }
 
+// TestFetchSessionWatermark: a partition whose data does not fit is told of all
+// the same, once: its high watermark has moved.
+func TestFetchSessionWatermark(t *testing.T) {
+	f := start(t)
+	topic := f.create("t", 2)
+	c := &sessionClient{client: f.dial(), topic: topic, version: 12}
+	c.begin(0, 1)
+	f.write(t, topic, 0)
+	f.write(t, topic, 1)
+	tiny := func(q *kmsg.FetchRequest) { q.MaxBytes = 1 }
+	if got := c.next(tiny); !slices.Equal(got, []int32{0, 1}) {
+		t.Errorf("both have moved: %v", got)
+	}
+	// Now 1 is served first, and 0 has nothing new to say.
+	if got := c.next(tiny); !slices.Equal(got, []int32{1}) {
+		t.Errorf("only 1 fits: %v", got)
+	}
+}
+
 // TestFetchSessionErrors: an error is told, each time, and its end too.
 func TestFetchSessionErrors(t *testing.T) {
 	f := start(t)

@@ -60,8 +60,8 @@ func startOn(t testing.TB, l net.Listener, change ...func(*fixture, *Options)) *
 			defer mu.Unlock()
 			return random.Uint64()
 		},
-		Meter:  f.registry,
-		Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo})),
+		Metrics: f.registry,
+		Logger:  slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo})),
 	}
 	for _, c := range change {
 		c(f, &o)

@@ -16,10 +16,10 @@ type Options struct {
 	Cluster Cluster
 	// Random makes topic and fetch session ids. It is called from many
 	// goroutines and must not repeat itself from one run to the next.
-	Random func() uint64
-	Logger *slog.Logger          // nil: none
-	Meter  prometheus.Registerer // nil: none
-	Limits Limits
+	Random  func() uint64
+	Logger  *slog.Logger          // nil: none
+	Metrics prometheus.Registerer // nil: none
+	Limits  Limits
 }
 
 // Limits bound what clients can cost. Zero is the default of a field.

@@ -185,9 +185,7 @@ func rulesOf(config *topic.Config, now int64) batch.Rules {
 		MaxDecompressedBytes: max(batch.DefaultMaxDecompressedBytes, config.MaxMessageBytes),
 		Walk:                 config.Validation == topic.WalkRecords,
 		KeysRequired:         config.Compact,
-	}
-	if config.MaxRecordBytes < r.MaxDecompressedBytes { // else it is kept without looking
-		r.MaxRecordBytes = config.MaxRecordBytes
+		MaxRecordBytes:       config.MaxRecordBytes,
 	}
 	if !config.AppendTime {
 		r.MinTimestamp = now - config.TimestampBeforeMaxMS

@@ -107,7 +107,12 @@ func refusals() []refusal {
 		{"a record too large", []string{"max.decompressed.message.bytes", "100", "siltstone.validation", "header"}, 9,
 			func(t testing.TB) []byte { return oneBatch(t, batch.Gzip, "a", strings.Repeat("b", 200)) }, "INVALID_RECORD", "", 1},
 		{"zstd before v7", nil, 6, func(t testing.TB) []byte { return oneBatch(t, batch.Zstd, "v") }, "UNSUPPORTED_COMPRESSION_TYPE", "", -1},
-		{"control", nil, 9, with(func(h *batch.Header) { h.Attributes, h.ProducerID, h.ProducerEpoch = 0x30, 5, 0 }), "INVALID_RECORD", "", -1},
+		{"control", nil, 9, func(t testing.TB) []byte {
+			b := batch.NewBuilder(batch.None, 0)
+			b.Header.Attributes, b.Header.ProducerID, b.Header.ProducerEpoch = 0x30, 5, 0
+			b.Append(batch.Marker{}.Record(1))
+			return build(t, b)
+		}, "INVALID_RECORD", "control", -1},
 		{"delete horizon", nil, 9, with(func(h *batch.Header) { h.Attributes = 0x40 }), "INVALID_RECORD", "delete horizon", -1},
 		{"append time", nil, 9, with(func(h *batch.Header) { h.Attributes = 0x08 }), "INVALID_TIMESTAMP", "LogAppendTime", -1},
 		{"transactional", nil, 9, with(func(h *batch.Header) { h.Attributes, h.ProducerID, h.ProducerEpoch, h.BaseSequence = 0x10, 5, 0, 0 }), "UNSUPPORTED_FOR_MESSAGE_FORMAT", "transactions", -1},
@@ -291,7 +296,7 @@ func TestProduceMaxTimestamp(t *testing.T) {
 func TestProduceHeaderOnly(t *testing.T) {
 	f := start(t)
 	c := f.dial()
-	bad := oneBatch(t, batch.None, "a", "b")
+	bad := oneBatch(t, batch.Gzip, "a", "b")
 	bad[60], bad[26] = bad[60]+1, bad[26]+1
 	topic := f.create("plain", 1, "siltstone.validation", "header")
 	wantNoError(t, ask[*kmsg.ProduceResponse](c, 9, produce(topic, -1, reseal(bytes.Clone(bad)))))

@@ -52,7 +52,7 @@ func New(o Options) (*Server, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	m := newMetrics(o.Meter)
+	m := newMetrics(o.Metrics)
 	return &Server{
 		log: o.Log, topics: o.Topics, cluster: o.Cluster, random: o.Random,
 		logger: o.Logger, limits: o.Limits, metrics: m,

@@ -62,7 +62,7 @@ func TestCreateTopics(t *testing.T) {
 		newTopic("replicated", 1, 4), newTopic("unreplicated", 1, 0),
 		newTopic("none", 0, -1), newTopic("negative", -2, -1),
 		newTopic("there", 1, 1), newTopic("the.re", 1, 1), newTopic("t_here", 1, 1),
-		newTopic("twice", 1, 1), newTopic("twice", 1, 1),
+		newTopic("twice", 1, 1), newTopic("twice", 1, 1), newTopic("half", 1, 1), placed("half", []int32{7}),
 		newTopic("", 1, 1), newTopic(strings.Repeat("n", 250), 1, 1),
 		newTopic("configured", 1, 1, "retention.ms", "1000"), newTopic("misconfigured", 1, 1, "retention.ms", "soon"),
 		newTopic("unknown", 1, 1, "no.such.config", "1"),
@@ -74,7 +74,7 @@ func TestCreateTopics(t *testing.T) {
 		"one": "", "default": "", "three": "", "configured": "", "placed": "", "t_here": "", "the.re": "",
 		"replicated": "INVALID_REPLICATION_FACTOR", "unreplicated": "INVALID_REPLICATION_FACTOR",
 		"none": "INVALID_PARTITIONS", "negative": "INVALID_PARTITIONS", "there": "TOPIC_ALREADY_EXISTS",
-		"twice": "INVALID_REQUEST", "": "INVALID_TOPIC_EXCEPTION", strings.Repeat("n", 250): "INVALID_TOPIC_EXCEPTION",
+		"twice": "INVALID_REQUEST", "half": "INVALID_REQUEST", "": "INVALID_TOPIC_EXCEPTION", strings.Repeat("n", 250): "INVALID_TOPIC_EXCEPTION",
 		"misconfigured": "INVALID_CONFIG", "unknown": "INVALID_CONFIG",
 		"misplaced": "INVALID_REPLICA_ASSIGNMENT", "doubly": "INVALID_REPLICA_ASSIGNMENT", "uneven": "INVALID_REPLICA_ASSIGNMENT",
 		"nowhere": "INVALID_REPLICA_ASSIGNMENT", "unordered": "INVALID_REPLICA_ASSIGNMENT", "countless": "INVALID_REQUEST",
@@ -83,8 +83,8 @@ func TestCreateTopics(t *testing.T) {
 	q.ValidateOnly = true
 	check := func(resp *kmsg.CreateTopicsResponse) {
 		t.Helper()
-		if len(resp.Topics) != len(topics)-1 {
-			t.Errorf("%d topics, want %d", len(resp.Topics), len(topics)-1)
+		if len(resp.Topics) != len(topics)-2 {
+			t.Errorf("%d topics, want %d", len(resp.Topics), len(topics)-2)
 		}
 		for _, rt := range resp.Topics {
 			if got := errorName(rt.ErrorCode); got != want[rt.Topic] || (rt.ErrorMessage == nil) != (got == "") {
@@ -257,5 +257,8 @@ func TestCreatePartitions(t *testing.T) {
 	q.Topics = append(q.Topics, q.Topics[0])
 	if got := ask[*kmsg.CreatePartitionsResponse](c, 3, q).Topics; len(got) != 1 || errorName(got[0].ErrorCode) != "INVALID_REQUEST" {
 		t.Errorf("twice: %+v", got)
+	}
+	if made, _ := f.topics.Topics().Topic("t"); made.Partitions != 2 {
+		t.Errorf("twice: %d partitions", made.Partitions)
 	}
 }

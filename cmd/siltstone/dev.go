@@ -89,7 +89,7 @@ func (d *dev) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	}
 	door, err := kafka.New(kafka.Options{
 		Log: engine, Topics: engine, Cluster: newLoneNode(engine, cluster, kafkaPort.Addr()),
-		Random: rand.Uint64, Logger: log, Meter: metrics,
+		Random: rand.Uint64, Logger: log, Metrics: metrics,
 	})
 	if err != nil {
 		return err
