@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"net"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -159,101 +158,6 @@ func TestNeverReads(t *testing.T) {
 		if held := metric(f.server.metrics.held); held != 0 {
 			t.Errorf("%v bytes are still held", held)
 		}
-	})
-}
-
-// TestLengthOnly: who announces a large request and sends none of it costs no
-// memory but the right to it, and not for long.
-func TestLengthOnly(t *testing.T) {
-	inBubble(t, asUsual, func(t *testing.T, f *fixture, p *pipes) {
-		c := p.dial(t)
-		head := binary.BigEndian.AppendUint32(nil, 100<<20)
-		head = append(head, 0, 0, 0, 9, 0, 0, 0, 1)
-		if _, err := c.conn.Write(head); err != nil {
-			t.Fatal(err)
-		}
-		took := allocated(synctest.Wait)
-		if held := metric(f.server.metrics.held); held != 100<<20 {
-			t.Errorf("%v bytes are held, want 100 MiB", held)
-		}
-		if took > 2*trusted {
-			t.Errorf("%v bytes were allocated for 12", took)
-		}
-		if got := closedAfter(c); got != 30*time.Second {
-			t.Errorf("closed after %v, want 30s", got)
-		}
-		synctest.Wait()
-		if held := metric(f.server.metrics.held); held != 0 {
-			t.Errorf("%v bytes are still held", held)
-		}
-	})
-}
-
-// TestLongFrame: one that is longer than what is trusted arrives whole.
-func TestLongFrame(t *testing.T) {
-	f := start(t)
-	topic := f.create("t", 1, "max.message.bytes", "10000000")
-	value := strings.Repeat("0123456789abcdef", 200_000)
-	wantNoError(t, ask[*kmsg.ProduceResponse](f.dial(), 9, produce(topic, -1, oneBatch(t, batch.None, value))))
-	if got := values(t, f.stored(topic.ID)[0]); got != value {
-		t.Errorf("%d bytes arrived of %d, or others", len(got), len(value))
-	}
-}
-
-// TestLargeAnswersShareMemory: an answer as large as the cluster is not built
-// while there is no memory for it, and gives back what it took.
-func TestLargeAnswersShareMemory(t *testing.T) {
-	small := limits(func(l *Limits) { l.FrameBytes, l.MemoryBytes, l.Write = 500_000, 500_000, 5*time.Second })
-	inBubble(t, small, func(t *testing.T, f *fixture, p *pipes) {
-		f.create("t", 9_000)
-		f.create("u", 9_000)
-		q := kmsg.NewPtrMetadataRequest()
-		q.SetVersion(12)
-		deaf, other := p.dial(t), p.dial(t)
-		deaf.send(q)
-		synctest.Wait()
-		begin := time.Now()
-		if n := len(ask[*kmsg.MetadataResponse](other, 12, q).Topics[0].Partitions); n != 9_000 {
-			t.Errorf("%d partitions", n)
-		}
-		if took := time.Since(begin); took != 5*time.Second { // when the deaf one is given up
-			t.Errorf("answered after %v, want 5s", took)
-		}
-		synctest.Wait()
-		if !f.server.answers.TryAcquire(500_000) || !f.server.building.TryAcquire(builtAtOnce) {
-			t.Error("something is still taken")
-		}
-	})
-}
-
-// TestMemoryIsShared: requests beyond the memory for them wait unread, and go
-// on when others are answered.
-func TestMemoryIsShared(t *testing.T) {
-	small := func(f *fixture, o *Options) {
-		holding(f, o)
-		o.Limits.FrameBytes, o.Limits.MemoryBytes = 100_000, 100_000
-	}
-	inBubble(t, small, func(t *testing.T, f *fixture, p *pipes) {
-		topic := f.create("t", 1)
-		q := produce(topic, -1, oneBatch(t, batch.None, string(make([]byte, 60_000))))
-		q.SetVersion(9)
-		first, second := p.dial(t), p.dial(t)
-		first.send(q)
-		synctest.Wait()
-		sent := make(chan struct{})
-		go func() { second.send(q); close(sent) }()
-		synctest.Wait()
-		select {
-		case <-sent:
-			t.Error("the second request was read, and there was no memory for it")
-		default:
-		}
-		if n := f.log.appended(); n != 1 {
-			t.Errorf("%d requests reached the log, want 1", n)
-		}
-		close(f.log.hold)
-		wantNoError(t, first.receive(q, 1).(*kmsg.ProduceResponse))
-		wantNoError(t, second.receive(q, 1).(*kmsg.ProduceResponse))
 	})
 }
 
@@ -414,32 +318,6 @@ func TestStop(t *testing.T) {
 		f.close()
 		if took := time.Since(begin); took != 5*time.Second {
 			t.Errorf("stopped after %v with an answer that nobody reads, want 5s", took)
-		}
-	})
-}
-
-// TestClientLeaves: a request whose client has gone is settled, and its memory
-// given back, only when the log is done with it.
-func TestClientLeaves(t *testing.T) {
-	inBubble(t, holding, func(t *testing.T, f *fixture, p *pipes) {
-		topic := f.create("t", 1)
-		c := p.dial(t)
-		q := produce(topic, -1, oneBatch(t, batch.None, "v"))
-		q.SetVersion(9)
-		c.send(q)
-		synctest.Wait()
-		c.conn.Close()
-		synctest.Wait()
-		if metric(f.server.metrics.held) == 0 {
-			t.Error("the frame was given back while the log had it")
-		}
-		close(f.log.hold)
-		synctest.Wait()
-		if held := metric(f.server.metrics.held); held != 0 {
-			t.Errorf("%v bytes are still held", held)
-		}
-		if open := metric(f.server.metrics.connections); open != 0 {
-			t.Errorf("%v connections are open", open)
 		}
 	})
 }

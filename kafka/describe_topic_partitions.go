@@ -94,6 +94,8 @@ func (s *Server) describedTopic(info *ClusterInfo, t *topic.Topic, begin, end in
 		rp := kmsg.NewDescribeTopicPartitionsResponseTopicPartition()
 		leader, epoch, err := s.leader(info, siltstone.TopicPartition{Topic: t.ID, Partition: i})
 		rp.Partition, rp.LeaderID, rp.LeaderEpoch, rp.ErrorCode = i, leader, int32(epoch), code(err)
+		// They may be null in the protocol, and Java's client breaks if they are.
+		rp.EligibleLeaderReplicas, rp.LastKnownELR = []int32{}, []int32{}
 		if err == nil {
 			replicas = alone(replicas, leader)
 			rp.Replicas, rp.ISR = replicas, replicas

@@ -225,6 +225,9 @@ func TestDescribeTopicPartitions(t *testing.T) {
 		for _, rt := range resp.Topics {
 			said := *rt.Topic + errorName(rt.ErrorCode)
 			for _, rp := range rt.Partitions {
+				if rp.EligibleLeaderReplicas == nil || rp.LastKnownELR == nil {
+					t.Errorf("a list that Java's client needs is null: %+v", rp)
+				}
 				said += fmt.Sprint(" ", rp.Partition)
 			}
 			p.topics = append(p.topics, said)
