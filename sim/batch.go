@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -13,7 +12,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // encodeBatch makes a record batch (v2, KIP-98) whose values begin with the
 // records' ids and go on with something of a random length.
-func encodeBatch(ids []recordID, now time.Time, d *dice) []byte {
+func encodeBatch(ids []recordID, nowMS int64, d *dice) []byte {
 	var records []byte
 	for i, id := range ids {
 		r := kmsg.Record{OffsetDelta: int32(i), TimestampDelta64: int64(i)}
@@ -23,10 +22,9 @@ func encodeBatch(ids []recordID, now time.Time, d *dice) []byte {
 		r.Length = int32(len(body))
 		records = r.AppendTo(records)
 	}
-	first := now.UnixMilli()
 	b := kmsg.RecordBatch{
 		PartitionLeaderEpoch: -1, Magic: 2, LastOffsetDelta: int32(len(ids) - 1),
-		FirstTimestamp: first, MaxTimestamp: first + int64(len(ids)-1),
+		FirstTimestamp: nowMS, MaxTimestamp: nowMS + int64(len(ids)-1),
 		ProducerID: -1, ProducerEpoch: -1, FirstSequence: -1,
 		NumRecords: int32(len(ids)), Records: records,
 	}

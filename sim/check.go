@@ -19,6 +19,7 @@ func (h *history) check() []string {
 	c.nameOffsets()
 	c.checkReads()
 	c.checkBounds()
+	c.checkLookups()
 	c.checkWrites()
 	c.checkOrder()
 	c.checkEpochs()
@@ -118,62 +119,109 @@ func (c *checker) checkReads() {
 	}
 }
 
+// A bound is what one answer says of how far a partition reaches.
+type bound struct {
+	sight
+	// low must not lie below any high watermark that was shown before the
+	// request was sent; -1 is nothing.
+	low int64
+}
+
 // checkBounds: high watermark and log start never go back, the high watermark
-// passes what is acknowledged, and no offset between them is out of range. An
-// answer is later than another if it was asked for after that had come.
+// passes what is acknowledged, no record is put below it, and no offset up to
+// it is out of range. An answer is later than another if it was asked for
+// after that had come.
 func (c *checker) checkBounds() {
-	all := slices.Clone(c.sights)
+	bounds := map[partition][]bound{}
+	add := func(s sight, low int64) {
+		bounds[s.partition] = append(bounds[s.partition], bound{s, low})
+	}
+	for _, s := range c.sights {
+		add(s, s.high)
+	}
 	for _, r := range c.reads {
-		all = append(all, r.sight)
+		add(r.sight, r.high)
 	}
 	for _, w := range c.writes {
-		if w.acked > 0 && w.acks == -1 {
-			all = append(all, sight{partition: w.partition, sent: w.acked, got: w.acked, start: -1, high: w.end()})
+		s := sight{partition: w.partition, sent: w.sent, got: w.acked, start: -1, high: -1}
+		if w.acks == -1 {
+			s.high = w.end()
+		}
+		if w.acked > 0 {
+			add(s, w.base)
 		}
 	}
-	byPartition := map[partition][]sight{}
-	for _, s := range all {
-		byPartition[s.partition] = append(byPartition[s.partition], s)
-	}
-	for _, p := range sortedPartitions(byPartition) {
-		c.checkSights(byPartition[p])
+	for _, p := range sortedPartitions(bounds) {
+		c.checkPartition(p, bounds[p])
 	}
 }
 
-func (c *checker) checkSights(sights []sight) {
-	bySent := slices.Clone(sights)
-	slices.SortStableFunc(bySent, func(a, b sight) int { return cmp.Compare(a.sent, b.sent) })
-	byGot := sights
-	slices.SortStableFunc(byGot, func(a, b sight) int { return cmp.Compare(a.got, b.got) })
+func (c *checker) checkPartition(p partition, bounds []bound) {
+	byGot := slices.Clone(bounds)
+	slices.SortStableFunc(byGot, func(a, b bound) int { return cmp.Compare(a.got, b.got) })
+	slices.SortStableFunc(bounds, func(a, b bound) int { return cmp.Compare(a.sent, b.sent) })
 	seen, high, start := 0, int64(-1), int64(-1)
-	for _, s := range bySent {
+	for _, s := range bounds {
 		for seen < len(byGot) && byGot[seen].got < s.sent {
 			high, start = max(high, byGot[seen].high), max(start, byGot[seen].start)
 			seen++
 		}
-		isAck := s.sent == s.got // its batch was sent earlier
-		if s.high >= 0 && s.high < high && !isAck {
-			c.failf("2: high watermark of %s was %d, then %d (moments %d to %d)", s.partition, high, s.high, s.sent, s.got)
+		if s.low >= 0 && s.low < high {
+			c.failf("2: high watermark of %s was %d, then %d (moments %d to %d)", p, high, s.low, s.sent, s.got)
 		}
-		if s.start >= 0 && s.start < start && !isAck {
-			c.failf("2: log start of %s was %d, then %d (moments %d to %d)", s.partition, start, s.start, s.sent, s.got)
+		if s.start >= 0 && s.start < start {
+			c.failf("2: log start of %s was %d, then %d (moments %d to %d)", p, start, s.start, s.sent, s.got)
 		}
 	}
 	for _, r := range c.reads {
-		if !r.outOfRange || r.partition != sights[0].partition {
+		if !r.outOfRange || r.partition != p {
 			continue
 		}
 		high, start := int64(-1), int64(0)
-		for _, s := range sights {
+		for _, s := range bounds {
 			if s.got < r.sent {
 				high = max(high, s.high)
 			}
 			start = max(start, s.start)
 		}
 		if r.from >= start && r.from <= high {
-			c.failf("2: offset %d of %s is out of range to %s, its bounds were %d and %d", r.from, r.partition, r.reader, start, high)
+			c.failf("2: offset %d of %s is out of range to %s, its bounds were %d and %d", r.from, p, r.reader, start, high)
 		}
 	}
+}
+
+// checkLookups: no record before the one found, and none at all if none was
+// found, is of the time asked for or a later one.
+func (c *checker) checkLookups() {
+	for _, q := range c.lookups {
+		l := c.log(q.partition)
+		end := q.offset
+		if end < 0 {
+			for _, s := range c.sights {
+				if s.partition == q.partition && s.got < q.sent {
+					end = max(end, s.high)
+				}
+			}
+		} else if s, known := l.at[q.offset]; known && (c.timeOf(s.id) != q.timestamp || q.timestamp < q.ms) {
+			c.failf("1: %s asked %s for time %d and was given offset %d, of time %d; it is of time %d",
+				q.asker, q.partition, q.ms, q.offset, q.timestamp, c.timeOf(s.id))
+		}
+		for off, s := range l.at {
+			if off < end && c.timeOf(s.id) >= q.ms {
+				c.failf("1: %s asked %s for time %d and was given offset %d; offset %d is of time %d", q.asker, q.partition, q.ms, q.offset, off, c.timeOf(s.id))
+				break
+			}
+		}
+	}
+}
+
+// timeOf is a record's timestamp.
+func (c *checker) timeOf(id recordID) int64 {
+	w := c.made[id]
+	if w == nil {
+		return -1
+	}
+	return w.made + int64(id-w.records[0])
 }
 
 // checkWrites: what was acknowledged with acks=all is read at its offset by

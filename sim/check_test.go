@@ -39,6 +39,11 @@ func (h *tale) sight(start, high int64) *sight {
 	return &h.sights[len(h.sights)-1]
 }
 
+// lookUp adds a question for a time and its answer.
+func (h *tale) lookUp(ms, offset, timestamp int64) {
+	h.lookups = append(h.lookups, lookup{partition: p0, asker: "c", sent: h.tick(), got: h.tick(), ms: ms, offset: offset, timestamp: timestamp})
+}
+
 func TestCheckHistories(t *testing.T) {
 	tests := []struct {
 		name string
@@ -136,6 +141,32 @@ func TestCheckHistories(t *testing.T) {
 			h.sight(0, 5)
 			h.read("r", 5, -1).outOfRange = true
 		}, "2: offset 5 of t/0 is out of range to r, its bounds were 0 and 5"},
+		{"acknowledged below the high watermark", func(h *tale) {
+			h.sight(-1, 5)
+			h.ack(h.write(1, 1), 0)
+		}, "2: high watermark of t/0 was 5, then 0"},
+		{"found by its time", func(h *tale) {
+			h.write(-1, 1, 2, 3).made = 10
+			h.pass("r", 1, 2, 3)
+			h.lookUp(11, 1, 11)
+			h.lookUp(13, -1, -1)
+		}, ""},
+		{"an earlier record is of the time", func(h *tale) {
+			h.write(-1, 1, 2, 3).made = 10
+			h.pass("r", 1, 2, 3)
+			h.lookUp(10, 1, 11)
+		}, "1: c asked t/0 for time 10 and was given offset 1; offset 0 is of time 10"},
+		{"the record found is of another time", func(h *tale) {
+			h.write(-1, 1, 2, 3).made = 10
+			h.pass("r", 1, 2, 3)
+			h.lookUp(12, 2, 13)
+		}, "1: c asked t/0 for time 12 and was given offset 2, of time 13; it is of time 12"},
+		{"none found where there is one", func(h *tale) {
+			h.write(-1, 1).made = 10
+			h.pass("r", 1)
+			h.sight(0, 1)
+			h.lookUp(10, -1, -1)
+		}, "1: c asked t/0 for time 10 and was given offset -1; offset 0 is of time 10"},
 		{"one offset, two epochs", func(h *tale) {
 			h.write(-1, 1)
 			h.read("r", 0, 1, 1)

@@ -54,8 +54,12 @@ func (c *consumer) poll() {
 		c.findStart(host)
 		return
 	}
-	if c.dice.chance(0.05) {
+	switch roll := c.dice.below(40); roll {
+	case 0:
 		c.bounds(host, -1, func(partition, int64) {}, c.poll)
+		return
+	case 1:
+		c.lookUp(host)
 		return
 	}
 	c.fetch(host)
@@ -214,35 +218,53 @@ func (c *consumer) findStart(host string) {
 
 // bounds asks for the earliest (-2) or latest (-1) offsets.
 func (c *consumer) bounds(host string, which int64, each func(partition, int64), then func()) {
+	sent := c.history.tick()
+	c.offsets(host, which, func(p partition, offset, _ int64) {
+		s := sight{partition: p, sent: sent, got: c.history.tick(), start: -1, high: offset}
+		if which == -2 {
+			s.start, s.high = offset, -1
+		}
+		c.history.sights = append(c.history.sights, s)
+		each(p, offset)
+	}, then)
+}
+
+// lookUp asks for the first records at or after some time.
+func (c *consumer) lookUp(host string) {
+	sent := c.history.tick()
+	ms := c.world.now.Add(-c.dice.duration(0, 10*time.Second)).UnixMilli()
+	c.offsets(host, ms, func(p partition, offset, timestamp int64) {
+		c.history.lookups = append(c.history.lookups, lookup{
+			partition: p, asker: c.name, sent: sent, got: c.history.tick(), ms: ms, offset: offset, timestamp: timestamp,
+		})
+	}, c.poll)
+}
+
+// offsets lists offsets of all partitions by a time, or a number that stands for one.
+func (c *consumer) offsets(host string, ms int64, each func(p partition, offset, timestamp int64), then func()) {
 	msg := kmsg.NewPtrListOffsetsRequest()
 	msg.Version, msg.ReplicaID = 7, -1
 	for _, p := range c.partitions {
 		part := kmsg.NewListOffsetsRequestTopicPartition()
-		part.Partition, part.Timestamp, part.CurrentLeaderEpoch = p.number, which, -1
+		part.Partition, part.Timestamp, part.CurrentLeaderEpoch = p.number, ms, -1
 		t := kmsg.NewListOffsetsRequestTopic()
 		t.Topic = p.topic
 		t.Partitions = append(t.Partitions, part)
 		msg.Topics = append(msg.Topics, t)
 	}
-	sent := c.history.tick()
 	c.guide.to(host, 1).ask(msg, true, func(resp kmsg.Response, err error) {
 		if err != nil {
 			c.retry()
 			return
 		}
-		got, good := c.history.tick(), true
+		good := true
 		for _, t := range resp.(*kmsg.ListOffsetsResponse).Topics {
 			for _, part := range t.Partitions {
 				if c.world.refused(c.name, part.ErrorCode, "offsets of %s/%d", t.Topic, part.Partition) {
 					good = false
 					continue
 				}
-				s := sight{partition: partition{t.Topic, part.Partition}, sent: sent, got: got, start: -1, high: part.Offset}
-				if which == -2 {
-					s.start, s.high = part.Offset, -1
-				}
-				c.history.sights = append(c.history.sights, s)
-				each(s.partition, part.Offset)
+				each(partition{t.Topic, part.Partition}, part.Offset, part.Timestamp)
 			}
 		}
 		if !good {

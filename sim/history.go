@@ -24,6 +24,7 @@ type write struct {
 	partition partition
 	acks      int16
 	records   []recordID
+	made      int64  // timestamp of the first record, ms; each other's is one more than that before it
 	sent      moment // the first time
 	tries     int
 	acked     moment
@@ -58,10 +59,11 @@ type readRecord struct {
 
 // A history is all that clients did and were shown.
 type history struct {
-	now    moment
-	writes []*write
-	reads  []*read
-	sights []sight // that came with no fetch
+	now     moment
+	writes  []*write
+	reads   []*read
+	sights  []sight // that came with no fetch
+	lookups []lookup
 	// passes are readers that read everything from the log start to the high
 	// watermark, in one go.
 	passes []pass
@@ -69,6 +71,16 @@ type history struct {
 	calm bool
 	// holes: an unclean takeover may have left holes between offsets.
 	holes bool
+}
+
+// A lookup is an answer to the question for the first record at or after a time.
+type lookup struct {
+	partition partition
+	asker     string
+	sent, got moment
+	ms        int64
+	offset    int64 // -1: none
+	timestamp int64 // of that record
 }
 
 // A pass is one reader's way through a partition.

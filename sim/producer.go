@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -31,10 +32,10 @@ type producer struct {
 	lastAck moment // of any acknowledgement
 }
 
-// A parcel is a write on its way.
+// A parcel is one batch on its way.
 type parcel struct {
-	write *write
-	conn  int
+	*write
+	line  int // which of the producer's connections takes it
 	bytes []byte
 }
 
@@ -51,75 +52,119 @@ func (p *producer) step() {
 	p.world.after(p.dice.duration(p.pace/2, p.pace*3/2), p.step)
 }
 
-// send makes a batch and sends it.
+// send makes a batch for each of some partitions and sends them in one request.
 func (p *producer) send() {
-	w := &write{producer: p.name, partition: p.partitions[p.dice.below(len(p.partitions))], acks: p.acks}
-	for range 1 + p.dice.below(p.maxRecords) {
-		p.made++
-		w.records = append(w.records, recordID(p.number<<32|p.made))
+	line := p.dice.below(p.conns)
+	first, n := p.dice.below(len(p.partitions)), p.dice.between(1, min(3, len(p.partitions)))
+	var request []*parcel
+	for i := range n {
+		w := &write{producer: p.name, partition: p.partitions[(first+i)%len(p.partitions)], acks: p.acks, made: p.world.now.UnixMilli()}
+		for range 1 + p.dice.below(p.maxRecords) {
+			p.made++
+			w.records = append(w.records, recordID(p.number<<32|p.made))
+		}
+		p.history.writes = append(p.history.writes, w)
+		request = append(request, &parcel{write: w, line: line, bytes: encodeBatch(w.records, w.made, p.dice)})
 	}
-	p.history.writes = append(p.history.writes, w)
-	p.open++
-	p.try(&parcel{write: w, conn: p.dice.below(p.conns), bytes: encodeBatch(w.records, p.world.now, p.dice)})
+	p.open += n
+	p.try(request)
 }
 
-func (p *producer) try(x *parcel) {
-	w := x.write
-	host, ok := p.guide.leaders[w.partition]
-	if !ok || p.version >= 13 && p.guide.ids[w.partition.topic] == [16]byte{} {
+// try sends parcels in one request; those whose leader is another, or not
+// known, go by themselves.
+func (p *producer) try(request []*parcel) {
+	host := p.guide.leaders[request[0].partition]
+	rest := slices.Clone(request)
+	request = slices.DeleteFunc(slices.Clone(request), func(x *parcel) bool {
+		return host == "" || p.guide.leaders[x.partition] != host
+	})
+	rest = slices.DeleteFunc(rest, func(x *parcel) bool { return slices.Contains(request, x) })
+	for _, x := range rest {
 		p.guide.refresh(func() { p.again(x) })
+	}
+	if len(request) == 0 {
 		return
 	}
-	to := p.guide.to(host, 1+x.conn)
-	if w.tries++; w.tries == 1 {
-		w.sent = p.history.tick()
+	to := p.guide.to(host, 1+request[0].line)
+	for _, x := range request {
+		if x.tries++; x.tries == 1 {
+			x.sent = p.history.tick()
+		}
+		p.world.tracef("%s sends %d records, first %x, to %s, try %d", p.name, len(x.records), x.records[0], x.partition, x.tries)
 	}
-	p.world.tracef("%s sends %d records, first %x, to %s, try %d", p.name, len(w.records), w.records[0], w.partition, w.tries)
-	to.ask(p.message(x), p.acks != 0, func(resp kmsg.Response, err error) {
-		if p.acks == 0 {
-			p.open--
-			return
+	to.ask(produceRequest(p.version, p.acks, p.guide.ids, request...), p.acks != 0, func(resp kmsg.Response, err error) {
+		switch {
+		case p.acks == 0:
+			p.open -= len(request)
+		case err != nil:
+			p.world.tracef("%s: produce %x: %v", p.name, request[0].records[0], err)
+			for _, x := range request {
+				p.failed(x)
+			}
+		default:
+			p.answered(request, resp.(*kmsg.ProduceResponse))
 		}
-		if err != nil {
-			p.world.tracef("%s: produce %x to %s: %v", p.name, w.records[0], w.partition, err)
-			p.failed(x)
-			return
-		}
-		p.answered(x, resp.(*kmsg.ProduceResponse))
 	})
-	if w.tries == 1 {
-		w.conn = to.client + " " + strconv.FormatUint(to.round, 10)
+	for _, x := range request {
+		if x.tries == 1 {
+			x.conn = to.client + " " + strconv.FormatUint(to.round, 10)
+		}
 	}
 }
 
-func (p *producer) message(x *parcel) kmsg.Request {
+func produceRequest(version, acks int16, ids map[string][16]byte, request ...*parcel) kmsg.Request {
 	msg := kmsg.NewPtrProduceRequest()
-	msg.Version, msg.Acks, msg.TimeoutMillis = p.version, p.acks, 6000
-	t := kmsg.NewProduceRequestTopic()
-	t.Topic, t.TopicID = x.write.partition.topic, p.guide.ids[x.write.partition.topic]
-	part := kmsg.NewProduceRequestTopicPartition()
-	part.Partition, part.Records = x.write.partition.number, x.bytes
-	t.Partitions = append(t.Partitions, part)
-	msg.Topics = append(msg.Topics, t)
+	msg.Version, msg.Acks, msg.TimeoutMillis = version, acks, 6000
+	for _, x := range request {
+		part := kmsg.NewProduceRequestTopicPartition()
+		part.Partition, part.Records = x.partition.number, x.bytes
+		if n := len(msg.Topics); n == 0 || msg.Topics[n-1].Topic != x.partition.topic {
+			t := kmsg.NewProduceRequestTopic()
+			t.Topic, t.TopicID = x.partition.topic, ids[x.partition.topic]
+			msg.Topics = append(msg.Topics, t)
+		}
+		t := &msg.Topics[len(msg.Topics)-1]
+		t.Partitions = append(t.Partitions, part)
+	}
 	return msg
 }
 
-func (p *producer) answered(x *parcel, resp *kmsg.ProduceResponse) {
-	if len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
-		p.world.failf("%s: produce response for other partitions than asked", p.name)
-		return
+// answered settles each parcel by its own part of the answer.
+func (p *producer) answered(request []*parcel, resp *kmsg.ProduceResponse) {
+	waiting := map[partition]*parcel{}
+	for _, x := range request {
+		waiting[x.partition] = x
 	}
-	part := resp.Topics[0].Partitions[0]
-	if p.world.refused(p.name, part.ErrorCode, "produce %x to %s", x.write.records[0], x.write.partition) {
+	for _, t := range resp.Topics {
+		topic := t.Topic
+		if p.version >= 13 {
+			topic = p.guide.names[t.TopicID]
+		}
+		for _, part := range t.Partitions {
+			x := waiting[partition{topic, part.Partition}]
+			if x == nil {
+				p.world.failf("%s: an answer for %s/%d, which was not asked for", p.name, topic, part.Partition)
+				continue
+			}
+			delete(waiting, x.partition)
+			p.settle(x, &part)
+		}
+	}
+	if len(waiting) > 0 {
+		p.world.failf("%s: no answer for %d partitions", p.name, len(waiting))
+	}
+}
+
+func (p *producer) settle(x *parcel, part *kmsg.ProduceResponseTopicPartition) {
+	if p.world.refused(p.name, part.ErrorCode, "produce %x to %s", x.records[0], x.partition) {
 		p.failed(x)
 		return
 	}
-	w, now := x.write, p.history.tick()
-	w.acked, w.base = now, part.BaseOffset
-	p.lastAck = now
+	x.acked, x.base = p.history.tick(), part.BaseOffset
+	p.lastAck = x.acked
 	p.open--
-	p.world.tracef("%s is acknowledged %x at %s offset %d", p.name, w.records[0], w.partition, w.base)
-	p.history.sights = append(p.history.sights, sight{partition: w.partition, sent: w.sent, got: now, start: part.LogStartOffset, high: -1})
+	p.world.tracef("%s is acknowledged %x at %s offset %d", p.name, x.records[0], x.partition, x.base)
+	p.history.sights = append(p.history.sights, sight{partition: x.partition, sent: x.sent, got: x.acked, start: part.LogStartOffset, high: -1})
 }
 
 // failed sends a batch again, or gives it up: nobody knows whether it is written.
@@ -133,5 +178,5 @@ func (p *producer) failed(x *parcel) {
 }
 
 func (p *producer) again(x *parcel) {
-	p.world.after(p.dice.duration(50*time.Millisecond, 200*time.Millisecond), func() { p.try(x) })
+	p.world.after(p.dice.duration(50*time.Millisecond, 200*time.Millisecond), func() { p.try([]*parcel{x}) })
 }

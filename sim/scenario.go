@@ -44,6 +44,7 @@ type scenario struct {
 	parts     []partition
 	producers []*producer
 	consumers []*consumer
+	janitor   *janitor // nil: there is none
 }
 
 const host = "agent"
@@ -75,6 +76,9 @@ func newScenario(seed uint64, calm bool) *scenario {
 	}
 	for range d.between(1, 3) {
 		s.addConsumer("consumer", false)
+	}
+	if !calm && d.chance(0.4) {
+		s.janitor = &janitor{guide: newGuide(s.world, "janitor", []string{host}), world: s.world, dice: newDice(seed, "janitor", 0)}
 	}
 	return s
 }
@@ -155,6 +159,9 @@ func (s *scenario) play() {
 	for _, c := range s.consumers {
 		c.begin()
 	}
+	if s.janitor != nil {
+		s.janitor.begin()
+	}
 	if s.calm {
 		s.pass(s.load)
 	} else {
@@ -191,6 +198,9 @@ func (s *scenario) heal() {
 	s.within(healTime, "producers are acknowledged", func() bool { return s.allAcknowledged(healed) })
 	for _, p := range s.producers {
 		p.stopped = true
+	}
+	if s.janitor != nil {
+		s.janitor.stopped = true
 	}
 	s.within(healTime, "all that was sent is decided", s.allDecided)
 	end := s.history.tick()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator"
@@ -78,7 +77,7 @@ func (e *estate) shard(b shard.Body) { e.Helper(); e.entry(e.ledger, b.Kind(), b
 // object stores one batch, stamped with the base, and is how a Segment names it.
 func (e *estate) object(base siltstone.Offset, ids ...recordID) shard.SegmentObject {
 	e.Helper()
-	b := encodeBatch(ids, time.UnixMilli(1000), newDice(1, "batch", 0))
+	b := encodeBatch(ids, 1000, newDice(1, "batch", 0))
 	batch.Stamp(b, base, 1)
 	h, err := batch.ParseHeader(b)
 	if err != nil {
