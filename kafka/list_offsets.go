@@ -11,7 +11,8 @@ package kafka
 // both here as in a Kafka without tiered storage: none. A special time in a
 // version that does not have it, or that nobody has, is UNSUPPORTED_VERSION.
 // From v4 on a leader epoch comes with both request and answer (KIP-320). The
-// timeout of v10 bounds the search; REQUEST_TIMED_OUT after it.
+// timeout of v10 bounds the search; REQUEST_TIMED_OUT after it, and 0, which
+// clients send that leave it out, is none: Kafka does not wait for local data.
 
 import (
 	"context"
@@ -36,7 +37,7 @@ const (
 )
 
 func (s *Server) listOffsets(ctx context.Context, q *kmsg.ListOffsetsRequest) *kmsg.ListOffsetsResponse {
-	if q.Version >= 10 {
+	if q.Version >= 10 && q.TimeoutMillis > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, milliseconds(q.TimeoutMillis))
 		defer cancel()

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"context"
 	"sync/atomic"
 	"testing"
 
@@ -82,6 +83,31 @@ func TestListOffsets(t *testing.T) {
 	if got := ask[*kmsg.ListOffsetsResponse](c, 4, listOffset("nowhere", 0, -1, -1)).Topics[0].Partitions[0]; errorName(got.ErrorCode) != "UNKNOWN_TOPIC_OR_PARTITION" {
 		t.Errorf("no such topic: %s", errorName(got.ErrorCode))
 	}
+}
+
+// TestListOffsetsTimeout: the timeout of v10 ends a search; none is none.
+func TestListOffsetsTimeout(t *testing.T) {
+	f := start(t, func(f *fixture, o *Options) { o.Log = searchLog{f.log} })
+	f.create("t", 1)
+	for ms, want := range map[int32]string{0: "", 1: "REQUEST_TIMED_OUT"} {
+		q := listOffset("t", 0, 5, -1)
+		q.TimeoutMillis = ms
+		p := ask[*kmsg.ListOffsetsResponse](f.dial(), 10, q).Topics[0].Partitions[0]
+		if errorName(p.ErrorCode) != want {
+			t.Errorf("timeout %d ms: %q, want %q", ms, errorName(p.ErrorCode), want)
+		}
+	}
+}
+
+// searchLog searches as long as it is let.
+type searchLog struct{ *fakeLog }
+
+func (l searchLog) OffsetForTime(ctx context.Context, tp siltstone.TopicPartition, ms int64, epoch siltstone.Epoch, i siltstone.Isolation) (siltstone.TimedOffset, error) {
+	if _, bounded := ctx.Deadline(); bounded {
+		<-ctx.Done()
+		return siltstone.TimedOffset{}, ctx.Err()
+	}
+	return l.fakeLog.OffsetForTime(ctx, tp, ms, epoch, i)
 }
 
 // TestListOffsetsIsolation: from v2 on the level reaches the log.
