@@ -36,9 +36,10 @@ type Agent struct {
 
 	inbox   chan event
 	memory  *semaphore.Weighted // bytes that may be unflushed
-	pressed atomic.Bool         // somebody waits for memory
-	turn    chan struct{}       // held by the one who waits for it next
 	trouble trouble
+
+	pressing atomic.Int32  // appends that wait for memory
+	turn     chan struct{} // held by the first of them
 
 	// state that others read
 	topics atomic.Pointer[topic.View]

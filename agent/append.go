@@ -23,7 +23,8 @@ func (a *Agent) Append(ctx context.Context, req *siltstone.AppendRequest) error 
 		return fmt.Errorf("append of %d bytes: %w: more than the %d this agent buffers", size, siltstone.ErrTooLarge, a.opts.Memory.Unflushed)
 	}
 	if !a.memory.TryAcquire(int64(size)) {
-		a.pressed.Store(true)
+		a.pressing.Add(1)
+		defer a.pressing.Add(-1)
 		if err := a.post(ctx, wakeup{}); err != nil {
 			return err
 		}
@@ -85,15 +86,7 @@ func (op *appendOp) handle(c *core) {
 		p.Err, p.Base, p.LogStart = errUndecided, -1, -1
 	}
 	for i := range op.req.Parts {
-		taken, err := c.appendPart(op, i)
-		if rest := len(op.req.Parts[i].Batches) - taken; rest > 0 {
-			c.release(rest)
-		}
-		if err != nil {
-			op.decide(c, i, err)
-		} else if op.req.Acks != -1 {
-			op.decide(c, i, nil)
-		}
+		c.appendPart(op, i)
 	}
 	if len(op.req.Parts) == 0 {
 		close(op.req.Done)
@@ -125,16 +118,31 @@ func (op *appendOp) decide(c *core, part int, err error) {
 	close(op.req.Done)
 }
 
-// appendPart gives the batches of one part their offsets and buffers them. It
-// returns how many bytes it took: all, or none with an error.
-func (c *core) appendPart(op *appendOp, part int) (int, error) {
+// appendPart takes one part: all of it, or nothing.
+func (c *core) appendPart(op *appendOp, part int) {
 	req := &op.req.Parts[part]
 	p, err := c.leading(req.Partition)
-	if err != nil {
-		return 0, err
-	}
 	offsets := siltstone.Offset(0)
-	for b, err := range batch.All(req.Batches) {
+	if err == nil {
+		offsets, err = countOffsets(req.Batches)
+	}
+	switch {
+	case err == nil && offsets <= p.room() && len(p.parked) == 0:
+		c.bufferPart(p, op, part)
+		return
+	case err == nil && offsets <= siltstone.UncleanJump:
+		p.parked = append(p.parked, parkedPart{op: op, part: part, bytes: len(req.Batches)})
+		c.somebodyWaits()
+		return
+	case err == nil:
+		err = fmt.Errorf("%d records at once: %w", offsets, siltstone.ErrTooLarge)
+	}
+	c.release(len(req.Batches))
+	op.decide(c, part, err)
+}
+
+func countOffsets(batches []byte) (n siltstone.Offset, err error) {
+	for b, err := range batch.All(batches) {
 		if err != nil {
 			return 0, err
 		}
@@ -142,28 +150,52 @@ func (c *core) appendPart(op *appendOp, part int) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		offsets += siltstone.Offset(h.LastOffsetDelta) + 1
+		n += siltstone.Offset(h.LastOffsetDelta) + 1
 	}
-	if offsets > p.room() {
-		c.somebodyWaits()
-		return 0, fmt.Errorf("%w: %d offsets wait for a flush", siltstone.ErrUnavailable, p.next-p.flushed)
-	}
+	return n, nil
+}
+
+// bufferPart gives the batches of a part their offsets and buffers them.
+func (c *core) bufferPart(p *partition, op *appendOp, part int) {
+	req := &op.req.Parts[part]
 	req.Base, req.LogStart = p.next, p.start
 	for rest := req.Batches; len(rest) > 0; {
 		rest = rest[c.buffer(p, rest):]
 	}
 	c.metrics.appended(len(req.Batches))
-	if op.req.Acks == -1 {
-		if c.opts.Plant.Is(planted.AckBeforeFlush) {
-			op.decide(c, part, nil)
-			return len(req.Batches), nil
-		}
+	if op.req.Acks != -1 || c.opts.Plant.Is(planted.AckBeforeFlush) {
+		op.decide(c, part, nil)
+	} else {
 		p.appends = append(p.appends, appendWait{op: op, part: part, end: p.next})
-		c.somebodyWaits()
-	} else if len(p.fetchers) > 0 || p.room() < siltstone.UncleanJump/2 {
+	}
+	if op.req.Acks == -1 || len(p.fetchers) > 0 || p.room() < siltstone.UncleanJump/2 {
 		c.somebodyWaits()
 	}
-	return len(req.Batches), nil
+}
+
+// A parkedPart waits until offsets may be given out again; its bytes are
+// counted already.
+type parkedPart struct {
+	op          *appendOp
+	part, bytes int
+}
+
+// unpark takes the parts for which a flush made room, in the order in which they came.
+func (c *core) unpark(p *partition) {
+	for len(p.parked) > 0 {
+		w := p.parked[0]
+		req := &w.op.req.Parts[w.part]
+		if !errors.Is(req.Err, errUndecided) {
+			c.release(w.bytes) // timed out, and no longer ours to read
+		} else if offsets, _ := countOffsets(req.Batches); offsets > p.room() {
+			c.somebodyWaits()
+			return
+		} else {
+			c.bufferPart(p, w.op, w.part)
+		}
+		p.parked = p.parked[1:]
+	}
+	p.parked = nil
 }
 
 // buffer copies the first of some batches, stamps it, and makes its partition

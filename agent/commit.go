@@ -215,6 +215,7 @@ func (c *core) commit(part *objectPart) {
 	}
 	p.flushed = part.end()
 	p.advance(c, int(part.bytes()))
+	c.unpark(p)
 }
 
 // opened makes a partition ready for records.

@@ -72,7 +72,7 @@ func (c *core) flushDue() time.Time {
 			due = c.now
 		}
 	}
-	if c.uncutBytes >= f.Bytes || c.draining || c.pressed.Load() {
+	if c.uncutBytes >= f.Bytes || c.draining || c.pressing.Load() > 0 {
 		due = c.now
 	}
 	return due
@@ -89,9 +89,6 @@ func (c *core) flush() {
 			}
 		}
 		c.upload(o)
-	}
-	if c.uncutBytes == 0 {
-		c.pressed.Store(false)
 	}
 }
 

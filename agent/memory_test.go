@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -102,7 +103,38 @@ func TestOffsetsRunOut(t *testing.T) {
 			if _, err := a.produce(tp, 1, half); err != nil {
 				t.Error(err)
 			}
-			time.Sleep(300 * time.Millisecond)
 		}
+		if n := len(a.readAll(tp, 4*siltstone.UncleanJump/2)); n > siltstone.UncleanJump/2 {
+			t.Errorf("%d records after the fourth batch", n)
+		}
+		many := aBatch(t, siltstone.UncleanJump, 1, "")
+		if _, err := a.produce(tp, -1, many, half); !errors.Is(err, siltstone.ErrTooLarge) {
+			t.Errorf("more offsets than may ever wait: %v", err)
+		}
+	})
+}
+
+// TestPartsThatWaitForOffsets: without a store they time out, and are not written later.
+func TestPartsThatWaitForOffsets(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		r.adjust = func(o *Options) { o.Flush.Bytes = 64 << 20 }
+		a := r.start()
+		tp := siltstone.TopicPartition{Topic: a.create("t", 1)}
+		r.set(func() { r.fate = noStore })
+		if _, err := a.produce(tp, 1, aBatch(t, siltstone.UncleanJump, 1, "")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.produce(tp, 1, aBatch(t, 1, 1, "late")); !errors.Is(err, siltstone.ErrTimedOut) {
+			t.Fatalf("no offset was left, and it got %v", err)
+		}
+		waits := a.send(tp, 1, aBatch(t, 1, 1, "in time"))
+		r.set(func() { r.fate = nil })
+		if <-waits.Done; waits.Parts[0].Err != nil || waits.Parts[0].Base != siltstone.UncleanJump {
+			t.Fatalf("%+v", waits.Parts[0])
+		}
+		if _, err := a.produce(tp, -1, aBatch(t, 1, 1, "last")); err != nil {
+			t.Fatal(err)
+		}
+		wantValues(t, a.readAll(tp, siltstone.UncleanJump), "in time", "last")
 	})
 }

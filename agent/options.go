@@ -34,8 +34,6 @@ type Options struct {
 	// CheckpointAge after how long with at least one.
 	CheckpointEntries int
 	CheckpointAge     time.Duration
-	// TrimAge is how old entries below a checkpoint are before they go.
-	TrimAge time.Duration
 	// DrainTime is how long Run goes on after its context ended, to flush
 	// and seal; negative is not at all.
 	DrainTime time.Duration
@@ -93,7 +91,6 @@ func (o *Options) Validate() error {
 	setDefault(&o.Memory.Whole, 16<<20)
 	setDefault(&o.CheckpointEntries, 4096)
 	setDefault(&o.CheckpointAge, time.Hour)
-	setDefault(&o.TrimAge, 24*time.Hour)
 	setDefault(&o.DrainTime, 5*time.Second)
 	for name, n := range map[string]int{
 		"flush bytes": o.Flush.Bytes, "uploads": o.Flush.Uploads,

@@ -23,6 +23,7 @@ type partition struct {
 	dirty bool
 
 	appends  []appendWait // in order of their ends
+	parked   []parkedPart // wait for offsets
 	fetchers []*fetchOp
 	openers  []*changeOp // wait until it is open
 }
@@ -81,6 +82,11 @@ func (p *partition) fail(c *core, err error) {
 		w.op.decide(c, w.part, err)
 	}
 	p.appends = nil
+	for _, w := range p.parked {
+		c.release(w.bytes)
+		w.op.decide(c, w.part, err)
+	}
+	p.parked = nil
 	c.dropUnflushed(p)
 	for _, op := range p.fetchers {
 		if !op.finished {

@@ -36,9 +36,11 @@ func (c *core) publish() {
 		s.Why = fmt.Sprintf("does not lead %s yet", c.shards[behind].log.Name())
 	default:
 		s.Ready = true
-		c.onceReady.Do(func() { close(c.ready) })
 	}
 	c.status.Store(&s)
+	if s.Ready {
+		c.onceReady.Do(func() { close(c.ready) })
+	}
 }
 
 // Status is what an agent says of itself.
