@@ -1,20 +1,20 @@
 package sim
 
-import (
-	"hash/fnv"
-	"math/bits"
-	"time"
-)
+import "time"
 
 // dice are the random choices of one thing in a world. They depend on the
 // seed and the thing's name only, never on what else happens.
 type dice struct{ state uint64 }
 
 func newDice(seed uint64, thing string, number uint64) *dice {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(thing))
-	d := &dice{state: seed*0x9e3779b97f4a7c15 ^ bits.RotateLeft64(h.Sum64(), 17) ^ number*0xd1342543de82ef95}
-	d.next() // so that near states part
+	// Mixed after each part, or near seeds would give the same numbers, shifted.
+	d := &dice{state: seed}
+	d.state = d.next()
+	for _, b := range []byte(thing) {
+		d.state = (d.state ^ uint64(b)) * 0x100000001b3 // FNV-1a
+	}
+	d.state = d.next() ^ number
+	d.state = d.next()
 	return d
 }
 
