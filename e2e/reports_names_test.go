@@ -93,7 +93,7 @@ func TestReport10Names(t *testing.T) {
 		}
 		// Metadata that may create is under the same rules.
 		for _, name := range append([]string{"a.b_c", "x_y", "___"}, badNames...) {
-			for version := int16(0); version <= 12; version++ {
+			for version := range int16(13) {
 				if got := w.mayCreate(version, name); errorName(got.ErrorCode) != "INVALID_TOPIC_EXCEPTION" || len(got.Partitions) > 0 {
 					t.Errorf("Metadata v%d of %.20q: %q, %d partitions", version, name, errorName(got.ErrorCode), len(got.Partitions))
 				}
@@ -371,7 +371,7 @@ func TestReport10AutoCreate(t *testing.T) {
 	s := start(t, t.TempDir())
 	w := s.dial(t)
 	var want []string
-	for version := int16(0); version <= 12; version++ {
+	for version := range int16(13) {
 		name := fmt.Sprintf("auto-%02d", version)
 		if got := w.mayCreate(version, name); got.ErrorCode != 0 || len(got.Partitions) != 1 {
 			t.Errorf("v%d: %s, %d partitions", version, errorName(got.ErrorCode), len(got.Partitions))
@@ -401,7 +401,7 @@ func TestReport10AutoCreate(t *testing.T) {
 	set("auto.create.topics.enable", "false")
 	inEveryState(t, s, func(t *testing.T, s *server) {
 		w := s.dial(t)
-		for version := int16(0); version <= 12; version++ {
+		for version := range int16(13) {
 			if got := w.mayCreate(version, "never"); errorName(got.ErrorCode) != "UNKNOWN_TOPIC_OR_PARTITION" {
 				t.Errorf("v%d where the cluster does not want it: %q", version, errorName(got.ErrorCode))
 			}

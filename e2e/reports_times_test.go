@@ -131,6 +131,9 @@ func (w *wire) listOffsets(version int16, of kmsg.MetadataResponseTopic, ms int6
 	w.t.Helper()
 	q := kmsg.NewPtrListOffsetsRequest()
 	q.IsolationLevel = int8(version % 2)
+	if version == newestListOffsets {
+		q.TimeoutMillis = 0 // as of a client that leaves it out
+	}
 	t := kmsg.NewListOffsetsRequestTopic()
 	t.Topic = *of.Topic
 	for i := range of.Partitions {
