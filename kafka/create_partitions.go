@@ -66,6 +66,9 @@ func (s *Server) checkNewReplicas(t *kmsg.CreatePartitionsRequestTopic) error {
 		return nil
 	}
 	have, ok := s.topics.Topics().Topic(t.Topic)
+	if ok && t.Count <= have.Partitions {
+		return nil // INVALID_PARTITIONS, whatever the lists
+	}
 	if ok && int(t.Count-have.Partitions) != len(t.Assignment) {
 		return fmt.Errorf("%d lists of replicas for %d new partitions: %w",
 			len(t.Assignment), t.Count-have.Partitions, kerr.InvalidReplicaAssignment)

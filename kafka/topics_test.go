@@ -226,6 +226,8 @@ func TestCreatePartitions(t *testing.T) {
 		{"as many", morePartitions("t", 2), "INVALID_PARTITIONS"},
 		{"fewer", morePartitions("t", 1), "INVALID_PARTITIONS"},
 		{"unknown", morePartitions("nowhere", 3), "UNKNOWN_TOPIC_OR_PARTITION"},
+		{"fewer, placed", morePartitions("t", 1, []int32{0}), "INVALID_PARTITIONS"},
+		{"fewer, on a dead node", morePartitions("t", 2, []int32{9}), "INVALID_PARTITIONS"},
 		{"lists too few", morePartitions("t", 4, []int32{0}), "INVALID_REPLICA_ASSIGNMENT"},
 		{"lists a dead node", morePartitions("t", 3, []int32{9}), "INVALID_REPLICA_ASSIGNMENT"},
 	}
