@@ -19,10 +19,6 @@ const (
 	Refused       // only its default is taken
 )
 
-func (c Class) String() string {
-	return [...]string{"obeyed", "pending", "local", "refused"}[c]
-}
-
 // Type is a setting's type; the numbers are Kafka's DescribeConfigs'.
 type Type int8
 
