@@ -41,7 +41,7 @@ func TestRecordsSurviveRestarts(t *testing.T) {
 	})
 }
 
-// TestAcksOneMayBeLost: what is buffered is lost with the agent, and its offsets are used again.
+// TestKilledAgentLosesOnlyWhatIsNotFlushed: what is buffered is lost with the agent, and its offsets are used again.
 func TestKilledAgentLosesOnlyWhatIsNotFlushed(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		r.adjust = func(o *Options) { o.DrainTime = -1 }
