@@ -111,7 +111,7 @@ func TestKcatLimits(t *testing.T) {
 // TestKcatFile sends a file of distinct lines through each codec and gets it
 // back byte for byte.
 func TestKcatFile(t *testing.T) {
-	text := varied(t, count(8<<20, 100<<20))
+	text := varied(t, count(10<<20, 100<<20))
 	s := start(t, t.TempDir())
 	for _, codec := range codecs {
 		t.Run(codec, func(t *testing.T) {

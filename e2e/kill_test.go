@@ -51,7 +51,7 @@ func (h *history) acknowledge(r *kgo.Record) {
 
 // TestKill kills the server under load, again and again, on one data folder.
 func TestKill(t *testing.T) {
-	kills, between := count(3, 20), count(0, 5)
+	kills, between := count(3, 20), count(1, 5)
 	dir := filepath.Join(t.TempDir(), "data")
 	h := &history{sent: map[string]bool{}, acked: map[string]place{}}
 	s := start(t, dir)
