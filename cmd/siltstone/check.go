@@ -42,7 +42,7 @@ func checkFolder(ctx context.Context, dir string, json bool, w io.Writer) (err e
 	if err != nil {
 		return err
 	}
-	s, err := openStores(dir, false)
+	s, err := openStoresForReading(dir)
 	if err != nil {
 		return err
 	}

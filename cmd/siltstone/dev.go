@@ -64,7 +64,7 @@ func (d *dev) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	stores, err := openStores(dir, true)
+	stores, err := openStores(dir)
 	if err != nil {
 		return err
 	}

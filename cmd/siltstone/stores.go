@@ -15,28 +15,37 @@ type stores struct {
 	bucket      *local.Bucket
 }
 
-// openStores opens a data folder, for this process alone.
-func openStores(dir string, mayCreate bool) (s *stores, err error) {
-	defer func() {
-		if err != nil {
-			err = explainFolder(dir, err)
-		}
-	}()
-	if err := openFolder(dir, mayCreate); err != nil {
-		return nil, err
+// openStores opens a data folder, for this process alone, and makes it where
+// it is missing.
+func openStores(dir string) (*stores, error) {
+	if err := openFolder(dir, true); err != nil {
+		return nil, explainFolder(dir, err)
 	}
-	objects := filepath.Join(dir, objectsName)
-	if err := os.Mkdir(objects, 0o750); err != nil && !errors.Is(err, os.ErrExist) {
-		return nil, err
+	if err := os.Mkdir(filepath.Join(dir, objectsName), 0o750); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, explainFolder(dir, err)
 	}
-	s = &stores{}
-	if s.coordinator, err = embedded.Open(filepath.Join(dir, databaseName)); err != nil {
-		return nil, err
+	return openBoth(dir, embedded.Open, local.Open)
+}
+
+// openStoresForReading opens a data folder that nobody writes to, and changes
+// nothing in it.
+func openStoresForReading(dir string) (*stores, error) {
+	if err := openFolder(dir, false); err != nil {
+		return nil, explainFolder(dir, err)
 	}
-	if s.bucket, err = local.Open(objects); err != nil {
-		return nil, errors.Join(err, s.coordinator.Close())
+	return openBoth(dir, embedded.OpenForReading, local.OpenForReading)
+}
+
+func openBoth(dir string, database func(string) (*embedded.Coordinator, error), objects func(string) (*local.Bucket, error)) (*stores, error) {
+	c, err := database(filepath.Join(dir, databaseName))
+	if err != nil {
+		return nil, explainFolder(dir, err)
 	}
-	return s, nil
+	b, err := objects(filepath.Join(dir, objectsName))
+	if err != nil {
+		return nil, explainFolder(dir, errors.Join(err, c.Close()))
+	}
+	return &stores{coordinator: c, bucket: b}, nil
 }
 
 // Close gives the folder up.

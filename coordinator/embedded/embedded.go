@@ -10,6 +10,7 @@ package embedded
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -22,6 +23,7 @@ import (
 // Coordinator implements coordinator.Coordinator.
 type Coordinator struct {
 	path  string
+	reads bool // it was opened for reading only
 	queue chan *write
 	ended chan struct{} // by the writer, when the queue is closed and empty
 
@@ -53,15 +55,30 @@ func Open(path string) (*Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Coordinator{
-		path:     path,
-		queue:    make(chan *write, queuedWrites),
-		ended:    make(chan struct{}),
-		commitTx: (*bbolt.Tx).Commit,
+	return start(&Coordinator{path: path}, db, durable), nil
+}
+
+// OpenForReading opens the coordinator in a file that stays as it is, also on a
+// disk that is full or cannot be written. Writes are siltstone.ErrUnavailable.
+// Others may read at the same time; a process that has it open for writing is
+// coordinator.ErrLocked, and a file that Open would make is os.ErrNotExist.
+// What an earlier process did not see synced is shown too, though a power cut
+// may still take it back.
+func OpenForReading(path string) (*Coordinator, error) {
+	db, err := openForReading(path)
+	if err != nil {
+		return nil, err
 	}
+	return start(&Coordinator{path: path, reads: true}, db, math.MaxInt), nil
+}
+
+func start(c *Coordinator, db *bbolt.DB, durable int) *Coordinator {
+	c.queue = make(chan *write, queuedWrites)
+	c.ended = make(chan struct{})
+	c.commitTx = (*bbolt.Tx).Commit
 	c.state.Store(&state{db: db, durable: durable, next: make(chan struct{})})
 	go c.writeAll()
-	return c, nil
+	return c
 }
 
 // Close waits for the calls under way and gives up the lock.

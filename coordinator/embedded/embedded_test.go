@@ -181,6 +181,86 @@ func TestLockedAtOnce(t *testing.T) {
 	closeIt(t, open(t, path))
 }
 
+// Who opens a file for reading sees all of it, beside others who read, and
+// changes nothing.
+func TestForReading(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cluster.db")
+	c := open(t, path)
+	_, err := c.Put(t.Context(), "r", []byte("value"), "", coordinator.Nonce{9})
+	if err := errors.Join(err, c.Append(t.Context(), "a", entry(1)), c.Append(t.Context(), "a", entry(2))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := embedded.OpenForReading(path); !errors.Is(err, coordinator.ErrLocked) {
+		t.Errorf("opened for reading beside a writer: %v", err)
+	}
+	closeIt(t, c)
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		r, err := embedded.OpenForReading(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer closeIt(t, r)
+		if last, err := after(r, 0); err != nil || last != 2 {
+			t.Errorf("read to %d, %v", last, err)
+		}
+		if v, err := r.Get(t.Context(), "r"); err != nil || string(v.Data) != "value" {
+			t.Errorf("got %+v, %v", v, err)
+		}
+		_, putErr := r.Put(t.Context(), "s", nil, "", coordinator.Nonce{})
+		for what, err := range map[string]error{
+			"append": r.Append(t.Context(), "a", entry(3)), "put": putErr,
+			"trim": r.Trim(t.Context(), "a", 1), "delete": r.Delete(t.Context(), "r", "1", coordinator.Nonce{}),
+		} {
+			if !errors.Is(err, siltstone.ErrUnavailable) || errors.Is(err, coordinator.ErrUnknown) {
+				t.Errorf("%s: %v, want a refusal", what, err)
+			}
+		}
+	}
+	if _, err := embedded.Open(path); !errors.Is(err, coordinator.ErrLocked) {
+		t.Errorf("opened for writing beside readers: %v", err)
+	}
+	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, before) {
+		t.Errorf("the file was changed: %v", err)
+	}
+}
+
+// What Open would make is not made for a reader.
+func TestNoneToRead(t *testing.T) {
+	folder := t.TempDir()
+	fresh := func(path string) error { // as bbolt leaves it before it is ours
+		db, err := bbolt.Open(path, 0o600, nil)
+		if err != nil {
+			return err
+		}
+		return db.Close()
+	}
+	for name, prepare := range map[string]func(string) error{
+		"missing": func(string) error { return nil },
+		"empty":   func(path string) error { return os.WriteFile(path, nil, 0o600) },
+		"fresh":   fresh,
+	} {
+		path := filepath.Join(folder, name)
+		if err := prepare(path); err != nil {
+			t.Fatal(err)
+		}
+		before, _ := os.ReadFile(path)
+		_, err := embedded.OpenForReading(path)
+		if !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want one line: there is none", name, err)
+		}
+		if now, _ := os.ReadFile(path); !bytes.Equal(now, before) {
+			t.Errorf("%s: the file was changed", name)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(folder, "missing")); err == nil {
+		t.Error("a missing file was made")
+	}
+}
+
 func TestRefused(t *testing.T) {
 	bolt := func(change func(*bbolt.Tx) error) func(string) error {
 		return func(path string) error {
@@ -223,9 +303,13 @@ func TestRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			before, _ := os.ReadFile(path)
-			_, err := embedded.Open(path)
-			if !errors.Is(err, test.want) || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("%v, want %v", err, test.want)
+			for how, open := range map[string]func(string) (*embedded.Coordinator, error){
+				"for writing": embedded.Open, "for reading": embedded.OpenForReading,
+			} {
+				_, err := open(path)
+				if !errors.Is(err, test.want) || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "\n") {
+					t.Errorf("%s: %v, want %v", how, err, test.want)
+				}
 			}
 			if now, _ := os.ReadFile(path); !bytes.Equal(now, before) {
 				t.Error("the file was changed")

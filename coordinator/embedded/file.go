@@ -42,6 +42,14 @@ func openFile(path string) (db *bbolt.DB, durable int, err error) {
 	if err == nil {
 		db, durable, err = openInspected(path)
 	}
+	if err != nil {
+		return nil, 0, explain(path, err)
+	}
+	return db, durable, nil
+}
+
+// explain turns bbolt's errors at open into ours.
+func explain(path string, err error) error {
 	switch {
 	case errors.Is(err, berrors.ErrTimeout):
 		err = coordinator.ErrLocked
@@ -50,10 +58,7 @@ func openFile(path string) (db *bbolt.DB, durable int, err error) {
 	case errors.Is(err, berrors.ErrChecksum), errors.Is(err, berrors.ErrIncompatibleValue):
 		err = fmt.Errorf("%w: %w", siltstone.ErrCorrupt, err)
 	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("open coordinator %s: %w", path, err)
-	}
-	return db, durable, nil
+	return fmt.Errorf("open coordinator %s: %w", path, err)
 }
 
 // inspect looks at a file, if there is one, before it is opened for writing:
@@ -66,21 +71,61 @@ func inspect(path string) error {
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("it %w: it is no file", siltstone.ErrForeign)
+	db, err := openReadOnly(path)
+	if err != nil {
+		return err
 	}
-	return guard(func() error {
-		db, err := bbolt.Open(path, 0, &bbolt.Options{ReadOnly: true, Timeout: 1})
+	return db.Close()
+}
+
+// errUnmade is a file that openFile would make a coordinator of.
+var errUnmade = fmt.Errorf("there is none yet: %w", os.ErrNotExist)
+
+// openForReading opens a file under a shared lock, and changes nothing in it.
+func openForReading(path string) (db *bbolt.DB, err error) {
+	info, err := os.Stat(path)
+	if err == nil && info.Size() == 0 && info.Mode().IsRegular() {
+		err = errUnmade
+	}
+	if err == nil {
+		db, err = openReadOnly(path)
+	}
+	if err != nil {
+		return nil, explain(path, err)
+	}
+	err = guard(func() error {
+		return db.View(func(tx *bbolt.Tx) error {
+			if tx.Bucket(metaBucket) == nil {
+				return errUnmade
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, explain(path, errors.Join(err, db.Close()))
+	}
+	return db, nil
+}
+
+// openReadOnly opens a file that is not empty, if it is ours, or new, and whole.
+func openReadOnly(path string) (db *bbolt.DB, err error) {
+	if info, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("it %w: it is no file", siltstone.ErrForeign)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	err = guard(func() error {
+		db, err = bbolt.Open(path, 0, &bbolt.Options{ReadOnly: true, Timeout: 1}) // do not wait for the lock
 		if err != nil {
 			return err
 		}
-		defer func() { _ = db.Close() }()
-		file, err := os.Open(path)
+		info, err := file.Stat() // again, now that it is locked
 		if err != nil {
-			return err
-		}
-		defer file.Close()
-		if info, err = file.Stat(); err != nil { // again, now that it is locked
 			return err
 		}
 		return db.View(func(tx *bbolt.Tx) error {
@@ -90,6 +135,13 @@ func inspect(path string) error {
 			return checkFormat(tx)
 		})
 	})
+	if err != nil {
+		if db != nil {
+			err = errors.Join(err, db.Close())
+		}
+		return nil, err
+	}
+	return db, nil
 }
 
 // checkFormat takes a file without any bucket for a new one.

@@ -30,6 +30,9 @@ const groupWrites = 256
 // write hands a change to the writer and waits for it to be on disk. When ctx
 // ends before the writer has taken it, it will not be made.
 func (c *Coordinator) write(ctx context.Context, do func(*bbolt.Tx) (bool, error)) error {
+	if c.reads {
+		return fmt.Errorf("%s is open for reading only: %w", c.path, siltstone.ErrUnavailable)
+	}
 	w := &write{do: do, done: make(chan error, 1)}
 	select {
 	case c.queue <- w:

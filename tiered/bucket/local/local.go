@@ -30,7 +30,7 @@ const (
 type Bucket struct {
 	dir    string
 	root   *os.Root
-	temp   *os.File // the temp folder, under a shared lock while the bucket is open
+	temp   *os.File // the temp folder, under a shared lock while the bucket is open; nil: open for reading only
 	serial atomic.Uint64
 
 	mu     sync.Mutex
@@ -41,6 +41,22 @@ var _ bucket.Bucket = (*Bucket)(nil)
 
 // Open opens the bucket in a folder, which must exist, hold hard links, and be writable.
 func Open(dir string) (*Bucket, error) {
+	b, err := OpenForReading(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.claim(); err != nil {
+		return nil, fmt.Errorf("bucket folder %s: %w", b.dir, errors.Join(err, b.Close()))
+	}
+	if err := b.probe(); err != nil {
+		return nil, fmt.Errorf("bucket folder %s: %w", b.dir, errors.Join(err, b.Close()))
+	}
+	return b, nil
+}
+
+// OpenForReading opens the bucket in a folder that stays as it is, also on a
+// disk that is full or cannot be written. Put and Delete fail.
+func OpenForReading(dir string) (*Bucket, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("bucket folder: %w", err)
@@ -49,18 +65,19 @@ func Open(dir string) (*Bucket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bucket folder: %w", err)
 	}
-	b := &Bucket{dir: dir, root: root, synced: make(map[string]struct{})}
-	if err := b.claim(); err != nil {
-		return nil, fmt.Errorf("bucket folder %s: %w", dir, errors.Join(err, root.Close()))
-	}
-	if err := b.probe(); err != nil {
-		return nil, fmt.Errorf("bucket folder %s: %w", dir, errors.Join(err, b.Close()))
-	}
-	return b, nil
+	return &Bucket{dir: dir, root: root, synced: make(map[string]struct{})}, nil
 }
 
+// errReading is a change of a bucket that is open for reading only.
+var errReading = fmt.Errorf("the bucket is open for reading only: %w", syscall.EROFS)
+
 // Close gives up the folder. No call may be under way.
-func (b *Bucket) Close() error { return errors.Join(b.temp.Close(), b.root.Close()) }
+func (b *Bucket) Close() error {
+	if b.temp == nil {
+		return b.root.Close()
+	}
+	return errors.Join(b.temp.Close(), b.root.Close())
+}
 
 // claim locks the temp folder and, when nobody else has it, empties it.
 func (b *Bucket) claim() error {

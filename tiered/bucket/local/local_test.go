@@ -152,6 +152,47 @@ func TestFullDisk(t *testing.T) {
 	if _, err := Open(dir); !errors.Is(err, unix.EROFS) || !strings.Contains(err.Error(), dir) {
 		t.Errorf("Open on a read-only disk: %v", err)
 	}
+	r, err := OpenForReading(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close() //nolint:errcheck // a reader
+	if got, err := r.Get(t.Context(), "fits", 0, -1); err != nil || len(got) != 1000 {
+		t.Errorf("Get on a read-only disk: %d bytes, %v", len(got), err)
+	}
+}
+
+// Who reads makes nothing, not even the folder for temporary files.
+func TestForReading(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "mine"), []byte("x"), fileMode); err != nil {
+		t.Fatal(err)
+	}
+	b, err := OpenForReading(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := b.Get(t.Context(), "mine", 0, -1); err != nil || string(got) != "x" {
+		t.Errorf("Get = %q, %v", got, err)
+	}
+	if got, err := b.List(t.Context(), "", "", 10); err != nil || len(got) != 1 {
+		t.Errorf("List = %v, %v", got, err)
+	}
+	if err := b.Put(t.Context(), "new", nil); err == nil {
+		t.Error("Put succeeds")
+	}
+	if err := b.Delete(t.Context(), []string{"mine"}); err == nil {
+		t.Error("Delete succeeds")
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 || left[0].Name() != "mine" {
+		t.Errorf("the folder holds %v, %v", left, err)
+	}
+	if _, err := OpenForReading(filepath.Join(dir, "missing")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a missing folder: %v", err)
+	}
 }
 
 // A folder that is gone must never look like objects that are.

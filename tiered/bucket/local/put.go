@@ -36,6 +36,9 @@ func (b *Bucket) put(ctx context.Context, key string, body bucket.Body) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if b.temp == nil {
+		return errReading
+	}
 	temp, err := b.writeTemp(body)
 	if err != nil {
 		return b.explain(err)

@@ -79,6 +79,9 @@ func (b *Bucket) Delete(ctx context.Context, keys []string) error {
 		if err := check(ctx, key); err != nil {
 			return fmt.Errorf("delete: %w", err)
 		}
+		if b.temp == nil {
+			return fmt.Errorf("delete %s: %w", key, errReading)
+		}
 		if err := b.delete(key); err != nil {
 			return fmt.Errorf("delete %s: %w", key, err)
 		}

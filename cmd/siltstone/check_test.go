@@ -1,0 +1,104 @@
+package main
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/coordinator/ledger"
+)
+
+// newFolder makes a data folder of a cluster that has its id, and no more.
+func newFolder(t *testing.T, dir string) {
+	t.Helper()
+	s, err := openStores(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := ledger.NewClient(ledger.Options{Coordinator: s.coordinator, Bucket: s.bucket, Rand: rand.Uint64})
+	_, err = c.EnsureClusterID(t.Context(), siltstone.ClusterID{1})
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mustBeClean(t *testing.T, dir string) {
+	t.Helper()
+	var out strings.Builder
+	if err := checkFolder(t.Context(), dir, false, &out); err != nil || !strings.HasSuffix(out.String(), "\nclean\n") {
+		t.Errorf("check: %v\n%s", err, out.String())
+	}
+}
+
+func TestCheckChangesNothing(t *testing.T) {
+	dir := t.TempDir()
+	newFolder(t, dir)
+	left := filepath.Join(dir, objectsName, "~tmp", "1-1") // as a killed agent leaves it
+	if err := os.WriteFile(left, []byte("half"), 0o400); err != nil {
+		t.Fatal(err)
+	}
+	before := files(t, dir)
+	mustBeClean(t, dir)
+	if diff := cmp.Diff(before, files(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// files says what is in a folder, byte for byte, and when it was changed.
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		var b []byte
+		if !e.IsDir() {
+			b, err = os.ReadFile(path)
+		}
+		found[path] = fmt.Sprintf("%v %v %x", info.Mode(), info.ModTime(), sha256.Sum256(b))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// TestCheckOnBadDisks needs a small file system of its own, and so the right to mount.
+func TestCheckOnBadDisks(t *testing.T) {
+	disk := t.TempDir()
+	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=1m"); err != nil {
+		t.Skipf("NOT TESTED: cannot mount a small disk here: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(disk, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	dir := filepath.Join(disk, "data")
+	newFolder(t, dir)
+	if err := os.WriteFile(filepath.Join(disk, "filler"), make([]byte, 2<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("filling the disk: %v", err)
+	}
+	mustBeClean(t, dir)
+	if err := unix.Mount("", disk, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+		t.Fatal(err)
+	}
+	mustBeClean(t, dir)
+}
