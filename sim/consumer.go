@@ -54,7 +54,7 @@ func (c *consumer) poll() {
 		c.findStart(host)
 		return
 	}
-	switch roll := c.dice.below(40); roll {
+	switch c.dice.below(30) {
 	case 0:
 		c.bounds(host, -1, func(partition, int64) {}, c.poll)
 		return
@@ -229,10 +229,14 @@ func (c *consumer) bounds(host string, which int64, each func(partition, int64),
 	}, then)
 }
 
-// lookUp asks for the first records at or after some time.
+// lookUp asks for the first records at or after the time of some record.
 func (c *consumer) lookUp(host string) {
 	sent := c.history.tick()
-	ms := c.world.now.Add(-c.dice.duration(0, 10*time.Second)).UnixMilli()
+	ms := c.world.now.UnixMilli()
+	if n := len(c.history.writes); n > 0 {
+		w := c.history.writes[c.dice.below(n)]
+		ms = w.made + int64(c.dice.below(len(w.records)+1))
+	}
 	c.offsets(host, ms, func(p partition, offset, timestamp int64) {
 		c.history.lookups = append(c.history.lookups, lookup{
 			partition: p, asker: c.name, sent: sent, got: c.history.tick(), ms: ms, offset: offset, timestamp: timestamp,
