@@ -1,13 +1,20 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
+
+var franzCodecs = map[string]kgo.CompressionCodec{
+	"none": kgo.NoCompression(), "gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(),
+	"lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression(),
+}
 
 // franz is a client of the server. Idempotence waits for producer state.
 func (s *server) franz(t *testing.T, opts ...kgo.Opt) *kgo.Client {
@@ -55,10 +62,7 @@ func TestFranzNulls(t *testing.T) {
 	some := [][]byte{nil, {}, []byte("x")}
 	headers := []kgo.RecordHeader{{Key: "h", Value: nil}, {Key: "h", Value: []byte{}}, {Key: "", Value: []byte("y")}, {Key: "h", Value: []byte("x")}}
 	s := start(t, t.TempDir())
-	for name, codec := range map[string]kgo.CompressionCodec{
-		"none": kgo.NoCompression(), "gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(),
-		"lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression(),
-	} {
+	for name, codec := range franzCodecs {
 		t.Run(name, func(t *testing.T) {
 			s.cli(t, "", "topic", "create", name)
 			var records []*kgo.Record
@@ -121,5 +125,34 @@ func TestFranzFetchLimits(t *testing.T) {
 				next[r.Partition]++
 			}
 		}
+	}
+}
+
+// TestFranzLarge: records of 1 MiB, in each codec, alone and two in a batch,
+// come back as they went.
+func TestFranzLarge(t *testing.T) {
+	s := start(t, t.TempDir())
+	for name, codec := range franzCodecs {
+		t.Run(name, func(t *testing.T) {
+			s.cli(t, "", "topic", "create", name, "-c", "max.message.bytes=4194304")
+			text := varied(t, 3<<20)
+			var records []*kgo.Record
+			for i := range 3 {
+				records = append(records, &kgo.Record{Topic: name, Key: fmt.Append(nil, i), Value: text[i<<20:][:1<<20]})
+			}
+			cl := s.franz(t, kgo.ProducerBatchCompression(codec), kgo.ProducerBatchMaxBytes(4<<20), kgo.ProducerLinger(time.Second))
+			for _, together := range [][]*kgo.Record{records[:1], records[1:]} {
+				if err := cl.ProduceSync(t.Context(), together...).FirstErr(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for from := range records {
+				for i, r := range s.read(t, name, 0, int64(from), len(records)-from) {
+					if want := records[from+i]; !bytes.Equal(r.Value, want.Value) || !bytes.Equal(r.Key, want.Key) || r.Offset != int64(from+i) {
+						t.Errorf("from offset %d: offset %d, key %q, %d bytes", from, r.Offset, r.Key, len(r.Value))
+					}
+				}
+			}
+		})
 	}
 }
