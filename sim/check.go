@@ -238,7 +238,7 @@ func (c *checker) checkWrites() {
 			}
 		}
 		for _, w := range c.writes {
-			if w.partition != p.partition || w.acked == 0 || w.acked > p.began || w.acks != -1 && !c.calm {
+			if w.partition != p.partition || w.acked == 0 || w.acked > p.began || w.acks != -1 && !c.orderly {
 				continue
 			}
 			for i, id := range w.records {

@@ -192,8 +192,8 @@ func TestCheckHistories(t *testing.T) {
 			h.read("r", 0, 2, 2, 1)
 		}, ""},
 
-		{"calm, and acks=1 lost", func(h *tale) {
-			h.calm = true
+		{"orderly, and acks=1 lost", func(h *tale) {
+			h.orderly = true
 			h.ack(h.write(1, 1), 0)
 			h.pass("r")
 		}, "1: record 1 of p, acknowledged at t/0 offset 0, was not given to r"},

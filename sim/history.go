@@ -69,6 +69,9 @@ type history struct {
 	passes []pass
 	// calm: nothing went wrong in this world, so nothing may have failed.
 	calm bool
+	// orderly: no agent died, each ended in its own time, so what was
+	// acknowledged with acks=1 is there too.
+	orderly bool
 	// holes: an unclean takeover may have left holes between offsets.
 	holes bool
 }

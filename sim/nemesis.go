@@ -23,6 +23,9 @@ func (s *scenario) episode() {
 func (s *scenario) storm() weather {
 	d := s.dice
 	w := calm()
+	if s.orderly {
+		return w
+	}
 	if d.chance(0.6) {
 		s.trouble(&w.coordinator)
 	}
@@ -64,7 +67,7 @@ func (s *scenario) mishap() {
 		return
 	}
 	switch roll := d.below(10); {
-	case roll < 4:
+	case roll < 4 && !s.orderly:
 		s.node.crash()
 	case roll < 6:
 		n := s.node

@@ -16,6 +16,9 @@ import (
 // acknowledged and every consumer at the end.
 const healTime = 30 * time.Second
 
+// maxFlushInterval bounds the agents' flush intervals.
+const maxFlushInterval = 2 * time.Second
+
 // passTime is how long a new reader may take for everything there is, object by object.
 const passTime = 10 * time.Minute
 
@@ -34,7 +37,8 @@ type scenario struct {
 	dice    *dice
 	history history
 	options agentOptions
-	calm    bool          // nothing goes wrong
+	calm    bool          // nothing goes wrong, and nothing happens
+	orderly bool          // nothing goes wrong, and agents end only as they are asked to
 	load    time.Duration // how long a calm world works
 
 	node      *node // the present one; perhaps dead
@@ -52,13 +56,14 @@ const host = "agent"
 // newScenario draws what the seed is about.
 func newScenario(seed uint64, calm bool) *scenario {
 	s := &scenario{world: newWorld(seed), dice: newDice(seed, "scenario", 0), calm: calm, load: 5 * time.Second}
-	s.history.calm = calm
 	s.world.died = s.follow
 	d := s.dice
+	s.orderly = calm || d.chance(0.1)
+	s.history.calm, s.history.orderly = calm, s.orderly
 	s.options = agentOptions{
 		flush: agent.Flush{
 			Bytes: d.between(1, 64) << 10, Uploads: d.between(1, 4), Eager: d.chance(0.5),
-			Wait: d.duration(time.Millisecond, 50*time.Millisecond), Interval: d.duration(50*time.Millisecond, 2*time.Second),
+			Wait: d.duration(time.Millisecond, 50*time.Millisecond), Interval: d.duration(50*time.Millisecond, maxFlushInterval),
 		},
 		memory:            agent.Memory{Unflushed: d.between(64, 256) << 10, Tail: d.between(8, 1024) << 10, Cache: d.between(16, 1024) << 10},
 		checkpointEntries: d.between(5, 50),
@@ -203,6 +208,9 @@ func (s *scenario) heal() {
 		s.janitor.stopped = true
 	}
 	s.within(healTime, "all that was sent is decided", s.allDecided)
+	if s.orderly {
+		s.pass(maxFlushInterval + time.Second) // until what acks=1 acknowledged can be seen
+	}
 	end := s.history.tick()
 	s.within(healTime, "consumers are at the end", func() bool { return s.allCaughtUp(end) })
 }
@@ -253,18 +261,23 @@ func (s *scenario) restart() {
 		s.monthOff()
 		return
 	}
-	s.node.crash()
-	s.run(func() bool { return !s.node.dead }, healTime)
+	n := s.node
+	s.endNode()
+	s.within(healTime, "another agent follows", func() bool { return s.node != n })
+}
+
+func (s *scenario) endNode() {
+	if s.orderly || s.dice.chance(0.5) {
+		s.node.stop()
+	} else {
+		s.node.crash()
+	}
 }
 
 // monthOff ends the agent and lets a month, or a day and an hour, pass without one.
 func (s *scenario) monthOff() {
 	s.keep = false
-	if s.dice.chance(0.5) {
-		s.node.crash()
-	} else {
-		s.node.stop()
-	}
+	s.endNode()
 	if !s.within(healTime, s.node.name+" ends", s.node.gone) {
 		s.node.crash()
 	}
