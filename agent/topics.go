@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
@@ -16,21 +17,27 @@ import (
 type clusterLedger struct {
 	log     *ledger.Log[*topic.State, topic.Change]
 	ready   bool
-	changes []*changeOp // the first is in flight if the log is busy
+	changes []*changeOp // the first is in flight if the log is busy; maxChanges at most
 
 	unstored unstored
 }
 
+// maxChanges is how many changes may wait for the cluster's ledger.
+const maxChanges = 1000
+
 // Change appends what decide makes of the newest view to the cluster's ledger.
 // Each time that the ledger turns out to have moved on, decide is called
 // again; it must not block. An empty body appends nothing. Change returns once
-// the entry is folded here, and the partitions that it made are open.
+// the entry is folded here, and the partitions that it made are open. Where ctx
+// ends first, an entry that is on its way may still land; none is sent later.
 func (a *Agent) Change(ctx context.Context, decide func(*topic.View) topic.Decision) error {
-	op := &changeOp{decide: decide, done: make(chan struct{})}
+	op := &changeOp{done: make(chan struct{})}
+	op.decide.Store(&decide)
 	if err := a.post(ctx, op); err != nil {
 		return err
 	}
 	if err := a.wait(ctx, op.done); err != nil {
+		op.decide.Store(nil)
 		return err
 	}
 	return op.err
@@ -38,13 +45,28 @@ func (a *Agent) Change(ctx context.Context, decide func(*topic.View) topic.Decis
 
 // A changeOp is a change that is not answered.
 type changeOp struct {
-	decide  func(*topic.View) topic.Decision
-	opening int // partitions that it made and that are not open yet
+	decide  atomic.Pointer[func(*topic.View) topic.Decision] // nil: nobody waits for it
+	opening int                                              // partitions that it made and that are not open yet
 	done    chan struct{}
 	err     error
 }
 
-func (op *changeOp) handle(c *core) { c.cluster.changes = append(c.cluster.changes, op) }
+func (op *changeOp) handle(c *core) {
+	l := &c.cluster
+	if len(l.changes) >= maxChanges {
+		var first *changeOp
+		if l.log.Busy() {
+			first = l.changes[0]
+		}
+		l.changes = slices.DeleteFunc(l.changes, func(o *changeOp) bool { return o != first && o.decide.Load() == nil })
+	}
+	if len(l.changes) >= maxChanges {
+		op.err = fmt.Errorf("%w: %d changes wait for the ledger %s", siltstone.ErrUnavailable, len(l.changes), topic.Ledger)
+		close(op.done)
+		return
+	}
+	l.changes = append(l.changes, op)
+}
 
 func (op *changeOp) opened(*core) {
 	if op.opening--; op.opening == 0 {
@@ -98,7 +120,10 @@ func (c *core) pumpCluster() {
 	l := &c.cluster
 	for l.ready && !l.log.Busy() && len(l.changes) > 0 {
 		op := l.changes[0]
-		d := op.decide(l.log.Fold().View())
+		var d topic.Decision
+		if decide := op.decide.Load(); decide != nil {
+			d = (*decide)(l.log.Fold().View())
+		}
 		if len(d.Body) == 0 {
 			l.changes = l.changes[1:]
 			close(op.done)
