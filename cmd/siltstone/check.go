@@ -27,7 +27,7 @@ that holds records and every batch in it are read and compared. Objects that
 nothing refers to (uploads that a crash cut off from their entry, and what is
 not collected yet) are counted, and are no error. Nothing is changed.`,
 		Example: "  siltstone check\n  siltstone check --data /var/tmp/silt --json | jq .problems",
-		Args:    cobra.NoArgs,
+		Args:    takesNone,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return checkFolder(cmd.Context(), dir, json, cmd.OutOrStdout())
 		},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,8 +28,8 @@ func (c *client) register(cmd *cobra.Command) {
 
 // open connects, and fails at once where no server is.
 func (c *client) open(ctx context.Context, opts ...kgo.Opt) (*kgo.Client, error) {
-	if _, _, err := net.SplitHostPort(c.addr); err != nil {
-		return nil, fmt.Errorf("--kafka %s is not an address like %s", c.addr, defaultKafka)
+	if err := checkAddress("kafka", c.addr); err != nil {
+		return nil, err
 	}
 	cl, err := kgo.NewClient(append([]kgo.Opt{
 		kgo.SeedBrokers(c.addr),
@@ -70,6 +69,8 @@ func explain(topic string, err error, message string) error {
 		return fmt.Errorf("topic %q exists: siltstone topic describe %s shows it", topic, topic)
 	case errors.Is(err, kerr.InvalidReplicationFactor):
 		return fmt.Errorf("topic %q: replication factors are 1 to 3, or left out; the cluster's own is used", topic)
+	case errors.Is(err, kerr.MessageTooLarge):
+		return fmt.Errorf("topic %q: a record is longer than its max.message.bytes allows: siltstone topic describe %s --all shows it", topic, topic)
 	case message != "":
 		return fmt.Errorf("topic %q: %s", topic, message)
 	}

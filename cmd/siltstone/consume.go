@@ -20,6 +20,7 @@ type consumer struct {
 	topic     string
 	partition int32
 	from      string
+	first     int64 // the offset that from is; -1: none
 	count     int
 	toEnd     bool
 	keys      bool
@@ -53,14 +54,8 @@ func newConsume() *cobra.Command {
 }
 
 func (c *consumer) run(ctx context.Context, to *client, w io.Writer) error {
-	start := kgo.NewOffset().AtStart()
-	switch n, err := strconv.ParseInt(c.from, 10, 64); {
-	case err == nil && n >= 0:
-		start = kgo.NewOffset().At(n)
-	case c.from == "end":
-		start = kgo.NewOffset().AtEnd()
-	case c.from != "beginning":
-		return fmt.Errorf("--from is beginning, end or an offset, not %q", c.from)
+	if err := c.check(); err != nil {
+		return err
 	}
 	cl, err := to.open(ctx)
 	if err != nil {
@@ -79,29 +74,70 @@ func (c *consumer) run(ctx context.Context, to *client, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	wanted := map[int32]kgo.Offset{}
-	left := map[int32]int64{} // partitions that are not read to their end yet, and that end
-	ends.Each(func(end kadm.ListedOffset) {
-		if c.partition >= 0 && end.Partition != c.partition {
-			return
-		}
-		wanted[end.Partition] = start
-		first, _ := starts.Lookup(c.topic, end.Partition)
-		if n := start.EpochOffset().Offset; n >= 0 {
-			first.Offset = max(first.Offset, n)
-		}
-		if c.from != "end" && first.Offset < end.Offset {
-			left[end.Partition] = end.Offset
-		}
-	})
-	if len(wanted) == 0 {
-		return fmt.Errorf("topic %q has no partition %d", c.topic, c.partition)
+	wanted, left, err := c.plan(starts, ends)
+	if err != nil {
+		return err
 	}
 	if c.toEnd && len(left) == 0 {
 		return nil
 	}
 	cl.AddConsumePartitions(map[string]map[int32]kgo.Offset{c.topic: wanted})
 	return c.poll(ctx, cl, w, left)
+}
+
+// check refuses wrong flags, and finds out what from is.
+func (c *consumer) check() error {
+	c.first = -1
+	n, err := strconv.ParseInt(c.from, 10, 64)
+	switch {
+	case err == nil && n >= 0:
+		c.first = n
+	case c.from != "beginning" && c.from != "end":
+		return fmt.Errorf("--from is beginning, end or an offset, not %q", c.from)
+	case c.count < 0:
+		return fmt.Errorf("--count %d is below 0", c.count)
+	}
+	return checkPartition(c.partition)
+}
+
+// checkPartition refuses what is neither a partition nor -1.
+func checkPartition(n int32) error {
+	if n < -1 {
+		return fmt.Errorf("--partition is 0 or above, or -1, not %d", n)
+	}
+	return nil
+}
+
+// plan says where to begin in each partition, and which have records until
+// their end as it is now: that end.
+func (c *consumer) plan(starts, ends kadm.ListedOffsets) (wanted map[int32]kgo.Offset, left map[int32]int64, err error) {
+	wanted, left = map[int32]kgo.Offset{}, map[int32]int64{}
+	last := int64(-1)
+	ends.Each(func(end kadm.ListedOffset) {
+		if c.partition >= 0 && end.Partition != c.partition {
+			return
+		}
+		first, _ := starts.Lookup(c.topic, end.Partition)
+		begin := max(first.Offset, c.first)
+		if c.from == "end" {
+			begin = end.Offset
+		}
+		// Where a partition ends before --from, poll passes over what comes until then.
+		wanted[end.Partition] = kgo.NewOffset().At(min(begin, end.Offset))
+		if begin < end.Offset {
+			left[end.Partition] = end.Offset
+		}
+		last = max(last, end.Offset)
+	})
+	switch {
+	case len(wanted) == 0:
+		return nil, nil, fmt.Errorf("topic %q has no partition %d", c.topic, c.partition)
+	case c.first > last && c.partition >= 0:
+		return nil, nil, fmt.Errorf("partition %d of topic %q ends at offset %d, before --from %d", c.partition, c.topic, last, c.first)
+	case c.first > last:
+		return nil, nil, fmt.Errorf("no partition of topic %q reaches --from %d: the longest ends at offset %d", c.topic, c.first, last)
+	}
+	return wanted, left, nil
 }
 
 // poll prints until the context, the count or the end says stop.
@@ -117,6 +153,9 @@ func (c *consumer) poll(ctx context.Context, cl *kgo.Client, w io.Writer, left m
 		}
 		for records := fetches.RecordIter(); !records.Done() && !done; {
 			r := records.Next()
+			if r.Offset < c.first {
+				continue
+			}
 			if err := c.print(out, r); err != nil {
 				return err
 			}

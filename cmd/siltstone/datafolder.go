@@ -101,7 +101,7 @@ func explainFolder(dir string, err error) error {
 	case errors.Is(err, syscall.EROFS):
 		what = "the disk is read-only: name a folder that can be written with --data"
 	case errors.Is(err, fs.ErrPermission):
-		what = "no permission to write there: name a folder that can be written with --data"
+		what = "no permission: run as the user that it belongs to, or name another folder with --data"
 	case errors.Is(err, syscall.ENOTDIR):
 		what = "it is not a folder: name another with --data"
 	case errors.Is(err, siltstone.ErrNewerFormat):

@@ -34,7 +34,7 @@ const defaultHTTP = "127.0.0.1:8080"
 type dev struct {
 	dir, kafkaAddr, httpAddr string
 	pprofAddr                string // none: no profiles
-	level                    slog.Level
+	logLevel                 string
 }
 
 func newDev() *cobra.Command {
@@ -44,7 +44,7 @@ func newDev() *cobra.Command {
 		Short: "Run a cluster of one agent, with its data in a folder",
 		Example: "  siltstone dev\n" +
 			"  siltstone dev --data /var/tmp/silt --kafka 127.0.0.1:19092 --http 127.0.0.1:18080",
-		Args: cobra.NoArgs,
+		Args: takesNone,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return d.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -54,12 +54,21 @@ func newDev() *cobra.Command {
 	f.StringVar(&d.kafkaAddr, "kafka", defaultKafka, "`address` for Kafka's protocol")
 	f.StringVar(&d.httpAddr, "http", defaultHTTP, "`address` for HTTP: /healthy, /ready, /metrics")
 	f.StringVar(&d.pprofAddr, "pprof", "", "`address` for Go's profiles, at /debug/pprof/ (default none)")
-	f.TextVar(&d.level, "log-level", slog.LevelWarn, "debug, info, warn or error")
+	f.StringVar(&d.logLevel, "log-level", "warn", "least `level` of what is logged: debug, info, warn or error")
 	return cmd
 }
 
 // run serves until ctx ends, then flushes what is buffered.
 func (d *dev) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
+	var level slog.Level
+	if level.UnmarshalText([]byte(d.logLevel)) != nil {
+		return fmt.Errorf("--log-level is debug, info, warn or error, not %q", d.logLevel)
+	}
+	for _, a := range []struct{ flag, addr string }{{"kafka", d.kafkaAddr}, {"http", d.httpAddr}, {"pprof", d.pprofAddr}} {
+		if err := checkAddress(a.flag, a.addr); err != nil && (a.addr != "" || a.flag != "pprof") {
+			return err
+		}
+	}
 	dir, err := filepath.Abs(d.dir)
 	if err != nil {
 		return err
@@ -79,8 +88,15 @@ func (d *dev) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
 		return err
 	}
 	defer httpPort.Close()
+	var pprofPort net.Listener // none: no profiles
+	if d.pprofAddr != "" {
+		if pprofPort, err = listen(ctx, "pprof", d.pprofAddr); err != nil {
+			return err
+		}
+		defer pprofPort.Close()
+	}
 
-	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: d.level}))
+	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	engine, cluster, err := newEngine(ctx, stores, log, metrics)
@@ -99,7 +115,7 @@ func (d *dev) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	g.Go(func() error { return engine.Run(running) })
 	g.Go(func() error { return door.Serve(running, kafkaPort) })
 	g.Go(func() error { return serveHTTP(running, newWeb(engine, log, metrics), httpPort) })
-	g.Go(func() error { return servePprof(running, d.pprofAddr) })
+	g.Go(func() error { return servePprof(running, pprofPort) })
 	g.Go(func() error {
 		select {
 		case <-engine.Ready():
@@ -185,6 +201,14 @@ func listen(ctx context.Context, flag, addr string) (net.Listener, error) {
 	return nil, fmt.Errorf("--%s %s: %w", flag, addr, err)
 }
 
+// checkAddress refuses what is not host:port.
+func checkAddress(flag, addr string) error {
+	if _, port, err := net.SplitHostPort(addr); err != nil || port == "" {
+		return fmt.Errorf("--%s %s is not an address like %s", flag, addr, defaultKafka)
+	}
+	return nil
+}
+
 // greet says what runs where, and what to try next.
 func greet(w io.Writer, dir string, kafkaAddr, httpAddr net.Addr) {
 	command, at := commandName(), ""
@@ -196,7 +220,7 @@ func greet(w io.Writer, dir string, kafkaAddr, httpAddr net.Addr) {
 Try, in another terminal:
   %[4]s topic create hello%[5]s
   echo 'hello, silt' | %[4]s produce hello%[5]s
-  %[4]s consume hello%[5]s
+  %[4]s consume hello --exit%[5]s
   kcat -b %[1]s -C -t hello -e
   curl http://%[2]s/metrics
 

@@ -5,13 +5,17 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func main() {
@@ -42,12 +46,13 @@ func newRoot() *cobra.Command {
 		Example:       "  siltstone dev\n  siltstone topic create orders --partitions 3",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		Args:          cobra.NoArgs,
+		Version:       versionLine(),
+		RunE:          helpOrUnknown,
+		Args:          cobra.ArbitraryArgs,
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())
-	})
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(newHelp())
 	root.AddCommand(
 		newDev(),
 		newTopic(),
@@ -60,28 +65,73 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// group makes a command that only holds others, and says so when it is given something else.
-func group(use, short string, children ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   use,
-		Short: short,
+// newHelp is cobra's help command, but that it refuses what is no command.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Explain a command",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return fmt.Errorf("unknown command %q (see %s --help)", args[0], cmd.CommandPath())
+			found, rest, err := cmd.Root().Find(args)
+			if err != nil {
+				return err
 			}
-			return cmd.Help()
+			found.InitDefaultHelpFlag()
+			return helpOrUnknown(found, rest)
 		},
 	}
+}
+
+// group makes a command that only holds others, and says so when it is given something else.
+func group(use, short string, children ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, RunE: helpOrUnknown}
 	cmd.AddCommand(children...)
 	return cmd
+}
+
+// helpOrUnknown is what a command does that only holds others.
+func helpOrUnknown(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		return fmt.Errorf("unknown command %q: did you mean %s? (see %s --help)", args[0], strings.Join(near, " or "), cmd.CommandPath())
+	}
+	return fmt.Errorf("unknown command %q (see %s --help)", args[0], cmd.CommandPath())
+}
+
+// flagError says what is wrong with a flag in words of ours, and where flags are explained.
+func flagError(cmd *cobra.Command, err error) error {
+	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		what := "is not a number"
+		switch {
+		case bad.GetFlag().Value.Type() == "bool":
+			what = "is neither true nor false"
+		case errors.Is(err, strconv.ErrRange):
+			what = "is out of range"
+		}
+		err = fmt.Errorf("--%s %s %s", bad.GetFlag().Name, bad.GetValue(), what)
+	}
+	return fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())
 }
 
 // takes checks the number of arguments: one, or at least one when more is set.
 func takes(what string, more bool) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 || len(args) > 1 && !more {
-			return fmt.Errorf("give one %s, not %d arguments (see %s --help)", what, len(args), cmd.CommandPath())
+		switch {
+		case len(args) == 0 && more:
+			return fmt.Errorf("give at least one %s (see %s --help)", what, cmd.CommandPath())
+		case len(args) == 0 || len(args) > 1 && !more:
+			return fmt.Errorf("give one %s, not %s (see %s --help)", what, plural(len(args), "argument"), cmd.CommandPath())
 		}
 		return nil
 	}
+}
+
+// takesNone refuses any argument.
+func takesNone(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%s takes no argument such as %q (see %s --help)", cmd.CommandPath(), args[0], cmd.CommandPath())
+	}
+	return nil
 }

@@ -5,14 +5,23 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 )
 
 func TestWrongArguments(t *testing.T) {
 	for _, tt := range []struct{ args, says string }{
 		{"nosuch", "nosuch"},
+		{"nosuch", "see siltstone --help"},
+		{"tpoic list", "did you mean topic?"},
 		{"topic nosuch", `unknown command "nosuch" (see siltstone topic --help)`},
-		{"topic create", "give one TOPIC"},
+		{"topic crate t", "did you mean create? (see siltstone topic --help)"},
+		{"help nosuch", `unknown command "nosuch" (see siltstone --help)`},
+		{"help topic nosuch", `unknown command "nosuch" (see siltstone topic --help)`},
+		{"topic create", "give at least one TOPIC"},
+		{"topic create t -p 99999999999", "--partitions 99999999999 is out of range (see siltstone topic create --help)"},
+		{"topic create t -p many", "--partitions many is not a number"},
+		{"topic list --json=perhaps", "--json perhaps is neither true nor false"},
 		{"topic create t --nosuch", "see siltstone topic create --help"},
 		{"topic create t --config a", "not name=value"},
 		{"topic list --kafka 9092", "not an address"},
@@ -21,9 +30,16 @@ func TestWrongArguments(t *testing.T) {
 		{"produce t --compression brotli", "--compression"},
 		{"produce t --header h", "--header"},
 		{"consume t --from yesterday", "--from"},
+		{"produce t -p -2", "--partition"},
 		{"consume t --from=-1", "--from"},
+		{"consume t -p -2", "--partition"},
+		{"consume t -n -1", "--count"},
 		{"segment verify /nosuch/file", "no such file"},
-		{"dev extra", "extra"},
+		{"dev extra", `takes no argument such as "extra" (see siltstone dev --help)`},
+		{"dev --log-level loud", "--log-level is debug, info, warn or error"},
+		{"dev --kafka 9092 --data /proc/nosuch", "--kafka 9092 is not an address like"},
+		{"dev --http localhost --data /proc/nosuch", "--http localhost is not an address like"},
+		{"dev --pprof 6060 --data /proc/nosuch", "--pprof 6060 is not an address like"},
 	} {
 		t.Run(tt.args, func(t *testing.T) {
 			var out, errs bytes.Buffer
@@ -53,9 +69,32 @@ func TestHelp(t *testing.T) {
 	visit(newRoot())
 }
 
+// TestHelpOf: help takes the name of a command at any depth.
+func TestHelpOf(t *testing.T) {
+	for _, name := range []string{"dev", "topic", "topic create"} {
+		var asked, flagged, errs bytes.Buffer
+		args := strings.Fields(name)
+		code := run(t.Context(), append([]string{"help"}, args...), nil, &asked, &errs)
+		code += run(t.Context(), append(args, "--help"), nil, &flagged, &errs)
+		if code != 0 || errs.Len() > 0 || asked.Len() == 0 || asked.String() != flagged.String() {
+			t.Errorf("help %s: code %d, %q\n%s", name, code, errs.String(), cmp.Diff(flagged.String(), asked.String()))
+		}
+	}
+}
+
 func TestVersion(t *testing.T) {
-	var out bytes.Buffer
-	if code := run(t.Context(), []string{"version"}, nil, &out, &out); code != 0 || !strings.HasPrefix(out.String(), "siltstone "+version) {
-		t.Errorf("code %d, %q", code, out.String())
+	for _, how := range []string{"version", "--version"} {
+		var out bytes.Buffer
+		if code := run(t.Context(), []string{how}, nil, &out, &out); code != 0 || out.String() != versionLine()+"\n" || !strings.HasPrefix(out.String(), "siltstone "+version) {
+			t.Errorf("%s: code %d, %q", how, code, out.String())
+		}
+	}
+}
+
+func TestCheckAddress(t *testing.T) {
+	for addr, ok := range map[string]bool{"127.0.0.1:9092": true, ":9092": true, "[::1]:0": true, "9092": false, "localhost": false, "localhost:": false, "": false} {
+		if err := checkAddress("kafka", addr); (err == nil) != ok {
+			t.Errorf("%q: %v", addr, err)
+		}
 	}
 }

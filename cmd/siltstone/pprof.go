@@ -2,21 +2,18 @@ package main
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"net/http/pprof"
 	"time"
 )
 
-// servePprof serves Go's profiles until ctx ends, if an address was given. It
-// has a port of its own: whoever may read metrics may not therefore make the
+// servePprof serves Go's profiles until ctx ends, if there is a port for them.
+// It has one of its own: whoever may read metrics may not therefore make the
 // process profile itself.
-func servePprof(ctx context.Context, addr string) error {
-	if addr == "" {
+func servePprof(ctx context.Context, l net.Listener) error {
+	if l == nil {
 		return nil
-	}
-	l, err := listen(ctx, "pprof", addr)
-	if err != nil {
-		return err
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index) // and every profile by its name

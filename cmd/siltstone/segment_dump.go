@@ -59,7 +59,7 @@ func newSegmentDump() *cobra.Command {
 				}
 				d, err := dump(b)
 				if err != nil {
-					return fmt.Errorf("%s: %w (siltstone segment verify says more)", file, err)
+					return fmt.Errorf("%s: %w", file, err)
 				}
 				all = append(all, d)
 			}
@@ -96,7 +96,7 @@ func dump(b []byte) (dumpedSegment, error) {
 		for _, row := range r.Rows {
 			h, err := batch.ParseHeader(b[row.Position:][:row.LengthBytes])
 			if err != nil {
-				return d, err
+				return d, fmt.Errorf("batch at %d: %w (siltstone segment verify checks all)", row.Position, err)
 			}
 			run.Batches = append(run.Batches, dumpedBatch{
 				BaseOffset: int64(h.BaseOffset), Offsets: row.Offsets, Epoch: int32(row.Epoch),
@@ -113,8 +113,8 @@ func dump(b []byte) (dumpedSegment, error) {
 func printSegment(w io.Writer, d dumpedSegment) error {
 	fmt.Fprintf(w, "%s  %d bytes, made %s, cluster %s\n", d.Key, d.Bytes, d.Created.Format(time.RFC3339Nano), d.Cluster)
 	for _, r := range d.Runs {
-		fmt.Fprintf(w, "topic id %s, partition %d (shard %d): %d offsets in %d bytes at %d\n",
-			r.Topic, r.Partition, r.Shard, r.Offsets, r.Bytes, r.Position)
+		fmt.Fprintf(w, "topic id %s, partition %d (shard %d): %s in %d bytes at %d\n",
+			r.Topic, r.Partition, r.Shard, plural(r.Offsets, "offset"), r.Bytes, r.Position)
 		var rows [][]string
 		for _, b := range r.Batches {
 			rows = append(rows, []string{

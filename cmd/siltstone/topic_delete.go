@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kerr"
 )
 
 func newTopicDelete(c *client) *cobra.Command {
@@ -20,7 +22,10 @@ func newTopicDelete(c *client) *cobra.Command {
 			defer done()
 			for _, name := range names {
 				gone, err := adm.DeleteTopic(cmd.Context(), name)
-				if err != nil {
+				switch {
+				case errors.Is(err, kerr.UnknownTopicOrPartition):
+					return fmt.Errorf("there is no topic %q: siltstone topic list shows all", name)
+				case err != nil:
 					return explain(name, err, gone.ErrMessage)
 				}
 				fmt.Fprintf(cmd.OutOrStdout(), "deleted %s\n", name)

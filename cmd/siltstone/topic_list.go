@@ -22,7 +22,7 @@ func newTopicList(c *client) *cobra.Command {
 		Use:     "list",
 		Short:   "List topics",
 		Example: "  siltstone topic list\n  siltstone topic list --json | jq -r '.[].name'",
-		Args:    cobra.NoArgs,
+		Args:    takesNone,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			adm, done, err := c.admin(cmd.Context())
 			if err != nil {
