@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -212,8 +213,9 @@ func checkAddress(flag, addr string) error {
 // greet says what runs where, and what to try next.
 func greet(w io.Writer, dir string, kafkaAddr, httpAddr net.Addr) {
 	command, at := commandName(), ""
-	if kafkaAddr.String() != defaultKafka {
-		at = " --kafka " + kafkaAddr.String()
+	kafkaHere, httpHere := fromHere(kafkaAddr), fromHere(httpAddr)
+	if kafkaHere != defaultKafka {
+		at = " --kafka " + kafkaHere
 	}
 	fmt.Fprintf(w, `siltstone dev serves Kafka on %[1]s, HTTP on %[2]s; its data is in %[3]s
 
@@ -221,11 +223,20 @@ Try, in another terminal:
   %[4]s topic create hello%[5]s
   echo 'hello, silt' | %[4]s produce hello%[5]s
   %[4]s consume hello --exit%[5]s
-  kcat -b %[1]s -C -t hello -e
-  curl http://%[2]s/metrics
+  kcat -b %[6]s -C -t hello -e
+  curl http://%[7]s/metrics
 
 Ctrl-C stops it; the data stays.
-`, kafkaAddr, httpAddr, dir, command, at)
+`, kafkaAddr, httpAddr, dir, command, at, kafkaHere, httpHere)
+}
+
+// fromHere is an address for a client on this machine, where a server listens
+// on all of its addresses.
+func fromHere(addr net.Addr) string {
+	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		return net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
+	}
+	return addr.String()
 }
 
 // commandName is how this program was called.

@@ -15,7 +15,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 func main() {
@@ -100,17 +99,11 @@ func helpOrUnknown(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("unknown command %q (see %s --help)", args[0], cmd.CommandPath())
 }
 
-// flagError says what is wrong with a flag in words of ours, and where flags are explained.
+// flagError says where flags are explained, and of a number that is none only
+// what is wrong with it, not which function says so.
 func flagError(cmd *cobra.Command, err error) error {
-	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		what := "is not a number"
-		switch {
-		case bad.GetFlag().Value.Type() == "bool":
-			what = "is neither true nor false"
-		case errors.Is(err, strconv.ErrRange):
-			what = "is out of range"
-		}
-		err = fmt.Errorf("--%s %s %s", bad.GetFlag().Name, bad.GetValue(), what)
+	if number, ok := errors.AsType[*strconv.NumError](err); ok {
+		err = fmt.Errorf("%s%w", strings.TrimSuffix(err.Error(), number.Error()), number.Err)
 	}
 	return fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())
 }

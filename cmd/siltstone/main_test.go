@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"net"
 	"strings"
 	"testing"
 
@@ -19,9 +20,9 @@ func TestWrongArguments(t *testing.T) {
 		{"help nosuch", `unknown command "nosuch" (see siltstone --help)`},
 		{"help topic nosuch", `unknown command "nosuch" (see siltstone topic --help)`},
 		{"topic create", "give at least one TOPIC"},
-		{"topic create t -p 99999999999", "--partitions 99999999999 is out of range (see siltstone topic create --help)"},
-		{"topic create t -p many", "--partitions many is not a number"},
-		{"topic list --json=perhaps", "--json perhaps is neither true nor false"},
+		{"topic create t -p 99999999999", `"-p, --partitions" flag: value out of range (see siltstone topic create --help)`},
+		{"topic create t -p many", `"-p, --partitions" flag: invalid syntax (see`},
+		{"topic list --json=perhaps", `"--json" flag: invalid syntax (see`},
 		{"topic create t --nosuch", "see siltstone topic create --help"},
 		{"topic create t --config a", "not name=value"},
 		{"topic list --kafka 9092", "not an address"},
@@ -95,6 +96,14 @@ func TestCheckAddress(t *testing.T) {
 	for addr, ok := range map[string]bool{"127.0.0.1:9092": true, ":9092": true, "[::1]:0": true, "9092": false, "localhost": false, "localhost:": false, "": false} {
 		if err := checkAddress("kafka", addr); (err == nil) != ok {
 			t.Errorf("%q: %v", addr, err)
+		}
+	}
+}
+
+func TestFromHere(t *testing.T) {
+	for want, ip := range map[string]net.IP{"127.0.0.1:9092": net.IPv6zero, "10.1.2.3:9092": net.IPv4(10, 1, 2, 3), "[::1]:9092": net.IPv6loopback} {
+		if got := fromHere(&net.TCPAddr{IP: ip, Port: 9092}); got != want {
+			t.Errorf("%v: %s, want %s", ip, got, want)
 		}
 	}
 }
