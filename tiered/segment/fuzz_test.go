@@ -110,3 +110,16 @@ func FuzzIndex(f *testing.F) {
 		}
 	})
 }
+
+// FuzzKey: a key that is taken is the one that its id makes.
+func FuzzKey(f *testing.F) {
+	f.Add(ObjectID{}.Key())
+	f.Add(ObjectID{Hour: maxHour, Incarnation: 1, Number: 1<<64 - 1}.Key())
+	f.Add("0/2026120122/deadbeef00000001/+000000042")
+	f.Add("checkpoint/shard-00/00000000000000000001-ab")
+	f.Fuzz(func(t *testing.T, key string) {
+		if id, err := ParseKey(key); err == nil && id.Key() != key {
+			t.Fatalf("%q is taken for %q", key, id.Key())
+		}
+	})
+}
