@@ -205,7 +205,7 @@ func listen(ctx context.Context, flag, addr string) (net.Listener, error) {
 // checkAddress refuses what is not host:port.
 func checkAddress(flag, addr string) error {
 	if _, port, err := net.SplitHostPort(addr); err != nil || port == "" {
-		return fmt.Errorf("--%s %s is not an address like %s", flag, addr, defaultKafka)
+		return fmt.Errorf("--%s %q is not an address like %s", flag, addr, defaultKafka)
 	}
 	return nil
 }

@@ -38,9 +38,9 @@ func TestWrongArguments(t *testing.T) {
 		{"segment verify /nosuch/file", "no such file"},
 		{"dev extra", `takes no argument such as "extra" (see siltstone dev --help)`},
 		{"dev --log-level loud", "--log-level is debug, info, warn or error"},
-		{"dev --kafka 9092 --data /proc/nosuch", "--kafka 9092 is not an address like"},
-		{"dev --http localhost --data /proc/nosuch", "--http localhost is not an address like"},
-		{"dev --pprof 6060 --data /proc/nosuch", "--pprof 6060 is not an address like"},
+		{"dev --kafka 9092 --data /proc/nosuch", `--kafka "9092" is not an address like`},
+		{"dev --http localhost --data /proc/nosuch", `--http "localhost" is not an address like`},
+		{"dev --pprof 6060 --data /proc/nosuch", `--pprof "6060" is not an address like`},
 	} {
 		t.Run(tt.args, func(t *testing.T) {
 			var out, errs bytes.Buffer
