@@ -36,10 +36,8 @@ type Agent struct {
 
 	inbox   chan event
 	memory  *semaphore.Weighted // bytes that may be unflushed
+	queued  atomic.Int32        // appends that wait for memory
 	trouble trouble
-
-	pressing atomic.Int32  // appends that wait for memory
-	turn     chan struct{} // held by the first of them
 
 	// state that others read
 	topics atomic.Pointer[topic.View]
@@ -64,7 +62,6 @@ func New(opts Options) (*Agent, error) {
 		opts:   opts,
 		inbox:  make(chan event, 256),
 		memory: semaphore.NewWeighted(int64(opts.Memory.Unflushed)),
-		turn:   make(chan struct{}, 1),
 		ended:  make(chan struct{}),
 		ready:  make(chan struct{}),
 	}

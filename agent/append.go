@@ -22,25 +22,11 @@ func (a *Agent) Append(ctx context.Context, req *siltstone.AppendRequest) error 
 	if size > a.opts.Memory.Unflushed {
 		return fmt.Errorf("append of %d bytes: %w: more than the %d this agent buffers", size, siltstone.ErrTooLarge, a.opts.Memory.Unflushed)
 	}
-	if !a.memory.TryAcquire(int64(size)) {
-		a.pressing.Add(1)
-		defer a.pressing.Add(-1)
-		if err := a.post(ctx, wakeup{}); err != nil {
-			return err
-		}
-		// In turn, so that appends that wait are taken in the order in which
-		// they came, also where one release of memory lets several go on.
-		select {
-		case a.turn <- struct{}{}:
-			defer func() { <-a.turn }()
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-		if err := a.memory.Acquire(ctx, int64(size)); err != nil {
-			return fmt.Errorf("append: %w: memory for unflushed records is short", siltstone.ErrUnavailable)
-		}
+	op := &appendOp{req: req, left: len(req.Parts)}
+	if a.queued.Load() > 0 || !a.memory.TryAcquire(int64(size)) {
+		return a.appendInTurn(ctx, op, int64(size))
 	}
-	if err := a.post(ctx, &appendOp{req: req, left: len(req.Parts)}); err != nil {
+	if err := a.post(ctx, op); err != nil {
 		a.memory.Release(int64(size))
 		return err
 	}
@@ -52,7 +38,8 @@ type appendOp struct {
 	req     *siltstone.AppendRequest
 	left    int // parts undecided
 	index   int
-	waiting bool // stands among the deadlines
+	waiting bool       // stands among the deadlines
+	wait    *admission // for memory; nil for one that had it at once
 }
 
 func (op *appendOp) deadline() time.Time { return op.req.Deadline }
@@ -68,8 +55,12 @@ func (op *appendOp) expire(c *core) {
 	}
 }
 
-// abandon answers an append that the loop never saw.
+// abandon answers an append that the loop never saw. Who waits for memory
+// sees the end for itself.
 func (op *appendOp) abandon() {
+	if op.wait != nil {
+		return
+	}
 	for i := range op.req.Parts {
 		p := &op.req.Parts[i]
 		p.Err, p.Base, p.LogStart = errStopped, -1, -1
@@ -81,6 +72,15 @@ func (op *appendOp) abandon() {
 var errUndecided = errors.New("undecided")
 
 func (op *appendOp) handle(c *core) {
+	if op.wait != nil {
+		c.queue = append(c.queue, op) // admit is soon called
+		return
+	}
+	op.take(c)
+}
+
+// take gives the records their places.
+func (op *appendOp) take(c *core) {
 	for i := range op.req.Parts {
 		p := &op.req.Parts[i]
 		p.Err, p.Base, p.LogStart = errUndecided, -1, -1

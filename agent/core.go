@@ -15,11 +15,6 @@ import (
 // An event is what the loop handles: a request, or what a worker reports.
 type event interface{ handle(c *core) }
 
-// wakeup makes the loop look at its state again.
-type wakeup struct{}
-
-func (wakeup) handle(*core) {}
-
 // core is all that the loop owns. Its methods run on the loop only, never
 // block, and leave I/O to workers that report back with events.
 type core struct {
@@ -30,6 +25,7 @@ type core struct {
 	shards  [shard.Count]*ledShard
 	parts   map[siltstone.TopicPartition]*partition
 
+	queue       []*appendOp // wait for memory, oldest first
 	slabs       slabs
 	withheld    int          // bytes of flushed batches that are not given back
 	dirty       []*partition // have batches in no object, oldest first
@@ -117,6 +113,7 @@ func (c *core) turn() {
 	}
 	c.slabs.evict()
 	c.releaseFlushed()
+	c.admit()
 	c.publish()
 }
 

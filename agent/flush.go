@@ -72,7 +72,7 @@ func (c *core) flushDue() time.Time {
 			due = c.now
 		}
 	}
-	if c.uncutBytes >= f.Bytes || c.draining || c.pressing.Load() > 0 {
+	if c.uncutBytes >= f.Bytes || c.draining || len(c.queue) > 0 {
 		due = c.now
 	}
 	return due

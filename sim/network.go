@@ -95,9 +95,9 @@ type conn struct {
 	link  string
 
 	// The driver's.
-	over           bool // neither end hears anything any more
-	breaking       bool // nothing is carried any more
-	lastIn, lastTo time.Time
+	over            bool // neither end hears anything any more
+	breaking        bool // nothing is carried any more
+	lastIn, lastOut time.Time
 
 	mu       sync.Mutex
 	cond     sync.Cond
@@ -116,7 +116,7 @@ type conn struct {
 }
 
 // dial connects a peer with whoever listens at the host when it gets there.
-func (w *world) dial(host string, client string, p peer) *conn {
+func (w *world) dial(host, client string, p peer) *conn {
 	c := &conn{world: w, peer: p, link: client}
 	c.cond.L = &c.mu
 	c.readBy.cond, c.writeBy.cond = &c.cond, &c.cond

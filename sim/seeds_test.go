@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"runtime"
 	"runtime/pprof"
 	"strings"
 	"testing"
@@ -80,9 +81,12 @@ func TestCalm(t *testing.T) {
 
 // TestOneSeedOneTraceOfAgents is TestOneSeedOneTrace with real agents.
 func TestOneSeedOneTraceOfAgents(t *testing.T) {
+	before := runtime.GOMAXPROCS(0)
+	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
 	for seed := uint64(1); seed <= 5; seed++ {
 		_, first := play(t, seed, planted.Bug{}, 0)
-		for range 3 {
+		for _, procs := range []int{1, 2, 4} {
+			runtime.GOMAXPROCS(procs)
 			_, again := play(t, seed, planted.Bug{}, 0)
 			compareTraces(t, seed, first, again)
 		}

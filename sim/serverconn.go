@@ -126,7 +126,7 @@ func (s speech) happen() {
 	c.out, c.unspoken = nil, false
 	c.mu.Unlock()
 	if len(out) > 0 {
-		c.carry("from", out, &c.lastTo, func(piece []byte) {
+		c.carry("from", out, &c.lastOut, func(piece []byte) {
 			c.mu.Lock()
 			c.flying -= len(piece)
 			c.cond.Broadcast()
@@ -140,7 +140,7 @@ func (s speech) happen() {
 	c.node.conns = slices.DeleteFunc(c.node.conns, func(o *conn) bool { return o == c })
 	if !c.over {
 		c.world.tracef("%s closed by the server", c.link)
-		c.world.notBefore(later(c.world.now, c.lastTo), func() {
+		c.world.notBefore(later(c.world.now, c.lastOut), func() {
 			if !c.over {
 				c.over = true
 				c.peer.closed(c, io.EOF)
