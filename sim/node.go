@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/siltstone-io/siltstone"
 )
@@ -23,6 +24,7 @@ type node struct {
 	listener    *listener
 	log         *slog.Logger
 	cancel      context.CancelFunc
+	cancelParts []context.CancelFunc // by world.mu
 	ended       chan struct{}
 	err         error // of the program; for who has seen ended closed
 
@@ -68,12 +70,32 @@ func (e *ending) happen() {
 	n.die()
 }
 
+// part is the context of one part of the program. When the node is asked to
+// stop, its parts are told one after the other, in some order: told at once
+// they would race.
+func (n *node) part(ctx context.Context) context.Context {
+	ctx, cancel := context.WithCancel(ctx)
+	n.world.mu.Lock()
+	defer n.world.mu.Unlock()
+	n.cancelParts = append(n.cancelParts, cancel)
+	return ctx
+}
+
 // stop asks the program to end in its own time.
 func (n *node) stop() {
-	n.world.tracef("%s is asked to stop", n.name)
+	w := n.world
+	w.tracef("%s is asked to stop", n.name)
 	n.resume()
 	n.asked = true
-	n.cancel()
+	w.mu.Lock()
+	parts := slices.Clone(n.cancelParts)
+	w.mu.Unlock()
+	for d := w.dice("stop " + n.name); len(parts) > 0; {
+		i := d.below(len(parts))
+		w.after(d.duration(0, 3*time.Millisecond), parts[i])
+		parts = slices.Delete(parts, i, i+1)
+	}
+	w.after(5*time.Millisecond, n.cancel)
 }
 
 // crash ends the node as a power cut does: nothing that it does from here on

@@ -35,12 +35,13 @@ func (o *agentOptions) program(ctx context.Context, n *node) error {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return a.Run(ctx) })
+	engine, door := n.part(ctx), n.part(ctx)
+	group.Go(func() error { return a.Run(engine) })
 	group.Go(func() error {
 		select {
 		case <-a.Ready():
-			return server.Serve(ctx, n.listener)
-		case <-ctx.Done():
+			return server.Serve(door, n.listener)
+		case <-door.Done():
 			return nil
 		}
 	})
