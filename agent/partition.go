@@ -33,7 +33,7 @@ type partition struct {
 func (p *partition) high() siltstone.Offset { return p.flushed }
 
 // room is how many offsets the leader may still give out: an unclean
-// takeover must jump past all that it gave (DESIGN, section 3).
+// takeover must jump past all that it gave (docs/design.md, section 3).
 func (p *partition) room() siltstone.Offset { return p.flushed + siltstone.UncleanJump - p.next }
 
 // An appendWait is a part of an append that is answered once all below end is safe.
