@@ -88,7 +88,7 @@ func TestGoldenEntries(t *testing.T) {
 	for _, body := range goldenBodies {
 		fmt.Fprintf(&b, "%d %x\n", body.Kind(), body.Encode())
 	}
-	old := golden(t, "entries.golden", b.String())
+	old := golden(t, "entries.v1.golden", b.String())
 	for i, line := range strings.Split(strings.TrimSpace(old), "\n") {
 		var kind byte
 		var body []byte
@@ -107,7 +107,7 @@ func TestGoldenCheckpoint(t *testing.T) {
 	for key, value := range goldenState().Rows {
 		fmt.Fprintf(&b, "%x %x\n", key, value)
 	}
-	old := golden(t, "checkpoint.golden", b.String())
+	old := golden(t, "checkpoint.v1.golden", b.String())
 	s := New()
 	for line := range strings.Lines(old) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")

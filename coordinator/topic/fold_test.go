@@ -263,7 +263,7 @@ func TestGolden(t *testing.T) {
 		fmt.Fprintf(&checkpoint, "%x %x\n", key, value)
 	}
 	old := New()
-	for line := range strings.Lines(golden(t, "entries.golden", entries.String())) {
+	for line := range strings.Lines(golden(t, "entries.v1.golden", entries.String())) {
 		var e ledger.Entry
 		if _, err := fmt.Sscanf(line, "%d %x", &e.Kind, &e.Body); err != nil {
 			t.Fatal(err)
@@ -273,7 +273,7 @@ func TestGolden(t *testing.T) {
 		}
 	}
 	restored := New()
-	for line := range strings.Lines(golden(t, "checkpoint.golden", checkpoint.String())) {
+	for line := range strings.Lines(golden(t, "checkpoint.v1.golden", checkpoint.String())) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 		k, _ := hex.DecodeString(key)
 		v, _ := hex.DecodeString(value)
