@@ -71,9 +71,6 @@ func (a *Agent) readCold(ctx context.Context, op *fetchOp, last bool) (complete 
 			case missing:
 				err = fmt.Errorf("%w: %w", siltstone.ErrCorrupt, err)
 			}
-			if err != nil {
-				a.opts.Log.Error("cannot read flushed records", "partition", op.req.Parts[i].Partition, "err", err)
-			}
 			part.Err = err
 		}
 		budget -= size

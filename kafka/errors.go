@@ -90,14 +90,14 @@ func message(err error) *string {
 }
 
 // refuse is the code that an answer carries for an error, counted and, where
-// nobody thought of it, logged.
+// what is stored is damaged or nobody thought of it, logged.
 func (s *Server) refuse(err error) int16 {
 	ke := kafkaError(err)
 	if ke == nil {
 		return 0
 	}
 	s.metrics.errors.WithLabelValues(ke.Message).Inc()
-	if ke == kerr.UnknownServerError {
+	if ke == kerr.UnknownServerError || errors.Is(err, siltstone.ErrCorrupt) {
 		s.logger.Error("request failed", "err", err)
 	}
 	return ke.Code
