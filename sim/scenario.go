@@ -190,6 +190,9 @@ func (s *scenario) play() {
 func (s *scenario) end() {
 	s.keep = false
 	s.node.crash()
+	wrong := s.wrong
+	s.wrong = nil // so that run goes on
+	defer func() { s.wrong = append(wrong, s.wrong...) }()
 	s.run(func() bool { return !slices.ContainsFunc(s.nodes, func(n *node) bool { return !n.gone() }) }, time.Minute)
 }
 

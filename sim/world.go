@@ -115,7 +115,8 @@ func (w *world) poke() {
 	}
 }
 
-// run lets events happen until done, or until the deadline; it says whether done.
+// run lets events happen until done, until the limit has passed, or until so
+// much is wrong that more would say no more; it says whether done.
 func (w *world) run(done func() bool, limit time.Duration) bool {
 	deadline := w.now.Add(limit)
 	for {
@@ -123,7 +124,7 @@ func (w *world) run(done func() bool, limit time.Duration) bool {
 		if done() {
 			return true
 		}
-		if !w.now.Before(deadline) {
+		if !w.now.Before(deadline) || len(w.wrong) > maxWrong {
 			return false
 		}
 		next := deadline
