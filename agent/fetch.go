@@ -35,6 +35,10 @@ func (a *Agent) Fetch(ctx context.Context, req *siltstone.FetchRequest) (*siltst
 	}
 }
 
+// coldTime is how long a fetch that has some records goes on reading objects
+// for more: a reader far behind over many small ones gets what there is.
+const coldTime = 500 * time.Millisecond
+
 // planAgain is how often a fetch that met a missing object is planned again.
 const planAgain = 3
 
@@ -49,7 +53,7 @@ func (a *Agent) readCold(ctx context.Context, op *fetchOp, last bool) (complete 
 	if op.cold == nil {
 		return true
 	}
-	budget, some := op.req.MaxBytes, false
+	budget, some, until := op.req.MaxBytes, false, time.Now().Add(coldTime)
 	for i, ranges := range op.cold {
 		part := &op.result.Parts[i]
 		size := 0
@@ -61,9 +65,9 @@ func (a *Agent) readCold(ctx context.Context, op *fetchOp, last bool) (complete 
 			if some && size > budget {
 				part.Records, size = nil, 0
 			}
-		case !some || budget > 0:
+		case !some || budget > 0 && time.Now().Before(until):
 			var err error
-			part.Records, size, err = a.readRanges(ctx, &op.req.Parts[i], ranges, min(budget, op.req.Parts[i].MaxBytes), some)
+			part.Records, size, err = a.readRanges(ctx, &op.req.Parts[i], ranges, min(budget, op.req.Parts[i].MaxBytes), some, until)
 			missing := errors.Is(err, bucket.ErrNotFound)
 			switch {
 			case missing && !last || ctx.Err() != nil:
@@ -81,10 +85,10 @@ func (a *Agent) readCold(ctx context.Context, op *fetchOp, last bool) (complete 
 
 // readRanges reads a partition on from its offset, up to limit bytes; whole
 // is that the first batch must not be larger.
-func (a *Agent) readRanges(ctx context.Context, part *siltstone.FetchPart, ranges []shard.Range, limit int, whole bool) (records [][]byte, size int, err error) {
+func (a *Agent) readRanges(ctx context.Context, part *siltstone.FetchPart, ranges []shard.Range, limit int, whole bool, until time.Time) (records [][]byte, size int, err error) {
 	from := part.Offset
 	for i, r := range ranges {
-		if size > 0 && size >= limit {
+		if size > 0 && (size >= limit || !time.Now().Before(until)) {
 			break
 		}
 		a.reader.ReadAhead(ranges[i+1 : min(i+1+readAhead, len(ranges))]...)
