@@ -77,7 +77,6 @@ var outside = []struct{ module, importers string }{
 	{"github.com/pierrec/lz4/v4", "kafka/batch"},
 	{"github.com/prometheus/client_golang", "agent kafka gateway tiered/... coordinator/... cmd/siltstone"},
 	{"github.com/spf13/cobra", "cmd/siltstone"},
-	{"github.com/spf13/pflag", "cmd/siltstone"},
 	{"github.com/twmb/franz-go/pkg/kmsg", "kafka cmd/siltstone sim bench"},
 	{"github.com/twmb/franz-go/pkg/kbin", "kafka sim bench"},
 	{"github.com/twmb/franz-go/pkg/kerr", "kafka cmd/siltstone sim bench"},

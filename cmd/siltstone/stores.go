@@ -2,9 +2,12 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
+	"github.com/siltstone-io/siltstone/coordinator"
 	"github.com/siltstone-io/siltstone/coordinator/embedded"
 	"github.com/siltstone-io/siltstone/tiered/bucket/local"
 )
@@ -21,10 +24,29 @@ func openStores(dir string) (*stores, error) {
 	if err := openFolder(dir, true); err != nil {
 		return nil, explainFolder(dir, err)
 	}
+	if err := notHalf(dir); err != nil {
+		return nil, explainFolder(dir, err)
+	}
 	if err := os.Mkdir(filepath.Join(dir, objectsName), 0o750); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, explainFolder(dir, err)
 	}
 	return openBoth(dir, embedded.Open, local.Open)
+}
+
+// notHalf refuses a folder that has lost one of its stores, before a new and
+// empty one is made in its place. The folder of objects is made first.
+func notHalf(dir string) error {
+	missing := func(name string) bool {
+		_, err := os.Stat(filepath.Join(dir, name))
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	switch records := filepath.Join(objectsName, coordinator.ClusterKey); {
+	case missing(databaseName) && !missing(records):
+		return fmt.Errorf("%s is missing, and %s has the records of a cluster: put it back", databaseName, objectsName)
+	case !missing(databaseName) && missing(objectsName):
+		return fmt.Errorf("the folder %s is missing, and %s knows of a cluster: put it back", objectsName, databaseName)
+	}
+	return nil
 }
 
 // openStoresForReading opens a data folder that nobody writes to, and changes
