@@ -58,6 +58,7 @@ func TestSeeds(t *testing.T) {
 	if testing.Short() {
 		seeds = min(seeds, 20)
 	}
+	t.Logf("%d seeds, from %d on", seeds, *flagStart)
 	for i := range uint64(seeds) {
 		t.Run(fmt.Sprint(*flagStart+i), func(t *testing.T) {
 			t.Parallel()
