@@ -239,9 +239,13 @@ func (c *core) trimmed(t shard.Trimmed) {
 	}
 }
 
-// reset takes a partition's bounds from the fold; it has nothing unflushed.
+// reset takes a partition's bounds from the fold; it has nothing unflushed. A
+// tail that another has written after is not one any more: it would have a hole.
 func (c *core) reset(p *partition, known *shard.Partition) {
 	p.start, p.flushed, p.next = known.LogStart, known.Next, known.Next
+	if n := p.tail.len(); n > 0 && p.tail.at(n-1).end() != p.next {
+		p.tail = tail{}
+	}
 }
 
 // openBody opens the partitions of new topics, as many as fit. An Open names
