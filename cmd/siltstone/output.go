@@ -37,5 +37,9 @@ func plural[N ~int | ~int32 | ~int64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	ending := "s"
+	if strings.HasSuffix(noun, "ch") {
+		ending = "es"
+	}
+	return fmt.Sprintf("%d %s%s", n, noun, ending)
 }
