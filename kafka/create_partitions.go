@@ -21,16 +21,13 @@ import (
 func (s *Server) createPartitions(ctx context.Context, q *kmsg.CreatePartitionsRequest) *kmsg.CreatePartitionsResponse {
 	ctx, cancel := context.WithTimeout(ctx, milliseconds(q.TimeoutMillis))
 	defer cancel()
-	named := map[string]int{}
-	for i := range q.Topics {
-		named[q.Topics[i].Topic]++
-	}
+	names, times := distinct(q.Topics, func(t *kmsg.CreatePartitionsRequestTopic) string { return t.Topic })
 	errs := map[string]error{}
 	var wanted []topic.NewPartitions
 	for i := range q.Topics {
 		t := &q.Topics[i]
 		err := s.checkNewReplicas(t)
-		if named[t.Topic] > 1 {
+		if times[t.Topic] > 1 {
 			err = fmt.Errorf("duplicate topic name: %w", kerr.InvalidRequest)
 		}
 		if err != nil {
@@ -46,13 +43,7 @@ func (s *Server) createPartitions(ctx context.Context, q *kmsg.CreatePartitionsR
 		errs[n.Topic] = changeError(err, refused, i)
 	}
 	resp := kmsg.NewPtrCreatePartitionsResponse()
-	answered := map[string]bool{}
-	for i := range q.Topics {
-		name := q.Topics[i].Topic
-		if answered[name] {
-			continue
-		}
-		answered[name] = true
+	for _, name := range names {
 		rt := kmsg.NewCreatePartitionsResponseTopic()
 		rt.Topic, rt.ErrorCode, rt.ErrorMessage = name, s.refuse(errs[name]), message(errs[name])
 		resp.Topics = append(resp.Topics, rt)

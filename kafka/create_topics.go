@@ -27,15 +27,12 @@ const shownReplicas = 1
 func (s *Server) createTopics(ctx context.Context, q *kmsg.CreateTopicsRequest) *kmsg.CreateTopicsResponse {
 	ctx, cancel := context.WithTimeout(ctx, milliseconds(q.TimeoutMillis))
 	defer cancel()
-	named := map[string]int{}
-	for i := range q.Topics {
-		named[q.Topics[i].Topic]++
-	}
+	names, times := distinct(q.Topics, func(t *kmsg.CreateTopicsRequestTopic) string { return t.Topic })
 	var wanted []topic.NewTopic
 	errs := map[string]error{}
 	for i := range q.Topics {
 		t := &q.Topics[i]
-		if named[t.Topic] > 1 {
+		if times[t.Topic] > 1 {
 			errs[t.Topic] = fmt.Errorf("duplicate topic name: %w", kerr.InvalidRequest)
 			continue
 		}
@@ -53,13 +50,7 @@ func (s *Server) createTopics(ctx context.Context, q *kmsg.CreateTopicsRequest) 
 		errs[n.Name] = changeError(err, refused, i)
 	}
 	resp := kmsg.NewPtrCreateTopicsResponse()
-	answered := map[string]bool{}
-	for i := range q.Topics {
-		name := q.Topics[i].Topic
-		if answered[name] {
-			continue
-		}
-		answered[name] = true
+	for _, name := range names {
 		rt := kmsg.NewCreateTopicsResponseTopic()
 		rt.Topic, rt.ErrorCode, rt.ErrorMessage = name, s.refuse(errs[name]), message(errs[name])
 		if errs[name] == nil {

@@ -32,6 +32,20 @@ func decide[T any](ctx context.Context, s *Server, validateOnly bool, decision f
 	return last, err
 }
 
+// distinct says what the items of a request are about: each once, in the order in
+// which it is first named, and how often. An answer has one part for each; what
+// is named more than once is refused.
+func distinct[T any, K comparable](items []T, about func(*T) K) (once []K, times map[K]int) {
+	times = map[K]int{}
+	for i := range items {
+		k := about(&items[i])
+		if times[k]++; times[k] == 1 {
+			once = append(once, k)
+		}
+	}
+	return once, times
+}
+
 // changeError is what became of one part of a change: refused by the decision,
 // or not appended.
 func changeError(appended error, refused []error, i int) error {

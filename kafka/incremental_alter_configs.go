@@ -25,18 +25,19 @@ type resource struct {
 	name string
 }
 
+func resourceOf(r *kmsg.IncrementalAlterConfigsRequestResource) resource {
+	return resource{r.ResourceType, r.ResourceName}
+}
+
 func (s *Server) incrementalAlterConfigs(ctx context.Context, q *kmsg.IncrementalAlterConfigsRequest) *kmsg.IncrementalAlterConfigsResponse {
-	named := map[resource]int{}
-	for i := range q.Resources {
-		named[resource{q.Resources[i].ResourceType, q.Resources[i].ResourceName}]++
-	}
+	resources, times := distinct(q.Resources, resourceOf)
 	errs := map[resource]error{}
 	var topics []topic.Alteration
 	for i := range q.Resources {
 		r := &q.Resources[i]
-		of := resource{r.ResourceType, r.ResourceName}
+		of := resourceOf(r)
 		switch {
-		case named[of] > 1:
+		case times[of] > 1:
 			errs[of] = fmt.Errorf("resource is named twice: %w", kerr.InvalidRequest)
 		case of.kind == kmsg.ConfigResourceTypeTopic:
 			topics = append(topics, topic.Alteration{Topic: of.name, Ops: configOps(r.Configs)})
@@ -57,13 +58,7 @@ func (s *Server) incrementalAlterConfigs(ctx context.Context, q *kmsg.Incrementa
 		}
 	}
 	resp := kmsg.NewPtrIncrementalAlterConfigsResponse()
-	answered := map[resource]bool{}
-	for i := range q.Resources {
-		of := resource{q.Resources[i].ResourceType, q.Resources[i].ResourceName}
-		if answered[of] {
-			continue
-		}
-		answered[of] = true
+	for _, of := range resources {
 		rr := kmsg.NewIncrementalAlterConfigsResponseResource()
 		rr.ResourceType, rr.ResourceName = of.kind, of.name
 		rr.ErrorCode, rr.ErrorMessage = s.refuse(errs[of]), message(errs[of])
