@@ -55,7 +55,7 @@ type Agent struct {
 
 // New checks the options.
 func New(opts Options) (*Agent, error) {
-	if err := opts.Validate(); err != nil {
+	if err := opts.validate(); err != nil {
 		return nil, err
 	}
 	a := &Agent{

@@ -22,6 +22,12 @@ func (u *unstored) add(entries int, now time.Time) {
 	u.entries += entries
 }
 
+// restart counts anew, for a fold that has been loaded.
+func (u *unstored) restart(at, checkpoint ledger.Position, now time.Time) {
+	u.entries = 0
+	u.add(int(at.Seq-checkpoint.Seq), now)
+}
+
 // checkpointDue is when a fold is to be stored; zero if never.
 func (c *core) checkpointDue(u *unstored) time.Time {
 	switch {

@@ -104,14 +104,13 @@ func (c *core) segmentBody(s *ledShard, from int) (shard.Body, int) {
 // part is the run as a Segment names it.
 func (op *objectPart) part(fold *shard.State) shard.Part {
 	known, _ := fold.Partition(op.p.tp)
-	part := shard.Part{
+	return shard.Part{
 		Extent: shard.Extent{
 			Number: known.Number, Partition: op.p.tp.Partition,
 			Offsets: int64(op.end() - op.base), LengthBytes: op.bytes(), MaxTimestamp: op.maxTimestamp(),
 		},
 		Epoch: op.batches[len(op.batches)-1].epoch,
 	}
-	return part
 }
 
 // settled is the end of a proposal, whatever it is.
@@ -226,10 +225,7 @@ func (c *core) opened(known *shard.Partition) {
 	}
 	c.reset(p, known)
 	p.open = true
-	for _, op := range p.openers {
-		op.opened(c)
-	}
-	p.openers = nil
+	p.answerOpeners()
 }
 
 // trimmed moves a log start, or ends a partition.

@@ -22,13 +22,18 @@ func (c *core) begin() {
 func (c *core) load(s *ledShard) {
 	c.setState(s, loading)
 	c.work(func(ctx context.Context) event {
-		var got ledger.Loaded[*shard.State, shard.Change]
-		err := c.retry(ctx, "load "+s.log.Name(), func(ctx context.Context) (err error) {
-			got, err = ledger.LoadFold[*shard.State](ctx, c.ledgers, s.log.Name(), shard.New)
-			return err
-		}, siltstone.ErrCorrupt, siltstone.ErrNewerFormat)
+		got, err := loadFold(ctx, c.Agent, s.log.Name(), shard.New)
 		return &loaded{s: s, got: got, err: err}
 	})
+}
+
+// loadFold reads a ledger to its end, however long the stores take to answer.
+func loadFold[F ledger.Fold[C], C any](ctx context.Context, a *Agent, name string, empty func() F) (got ledger.Loaded[F, C], err error) {
+	err = a.retry(ctx, "load "+name, func(ctx context.Context) (err error) {
+		got, err = ledger.LoadFold[F, C](ctx, a.ledgers, name, empty)
+		return err
+	}, siltstone.ErrCorrupt, siltstone.ErrNewerFormat)
+	return got, err
 }
 
 // loaded is a shard as it stands in the stores.
@@ -48,8 +53,7 @@ func (e *loaded) handle(c *core) {
 	}
 	s.log.Replace(e.got.Fold, e.got.At)
 	s.inFlight = nil
-	s.unstored.entries = 0
-	s.unstored.add(int(e.got.At.Seq-e.got.Checkpoint.Seq), c.now)
+	s.unstored.restart(e.got.At, e.got.Checkpoint, c.now)
 	fold := s.fold()
 	if s.epoch != 0 && fold.Leader() == c.opts.Incarnation && fold.Epoch() == s.epoch {
 		c.setState(s, serving)

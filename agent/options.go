@@ -14,7 +14,7 @@ import (
 	"github.com/siltstone-io/siltstone/tiered/bucket"
 )
 
-// Options of an agent. Validate fills in defaults for what is zero.
+// Options of an agent. New checks them and fills in defaults for what is zero.
 type Options struct {
 	Coordinator coordinator.Coordinator
 	Bucket      bucket.Bucket
@@ -70,8 +70,8 @@ type Memory struct {
 	Cache, Whole int
 }
 
-// Validate checks options and fills in defaults.
-func (o *Options) Validate() error {
+// validate checks options and fills in defaults.
+func (o *Options) validate() error {
 	switch {
 	case o.Coordinator == nil || o.Bucket == nil:
 		return errors.New("agent: a coordinator and a bucket are needed")

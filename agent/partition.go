@@ -76,6 +76,14 @@ func (p *partition) wake(c *core, visible int) {
 	}
 }
 
+// answerOpeners lets go on who waits until the partition is open; or it never will be.
+func (p *partition) answerOpeners() {
+	for _, op := range p.openers {
+		op.opened()
+	}
+	p.openers = nil
+}
+
 // fail gives up everything that is not flushed and answers all who wait.
 func (p *partition) fail(c *core, err error) {
 	for _, w := range p.appends {

@@ -68,7 +68,7 @@ func (op *changeOp) handle(c *core) {
 	l.changes = append(l.changes, op)
 }
 
-func (op *changeOp) opened(*core) {
+func (op *changeOp) opened() {
 	if op.opening--; op.opening == 0 {
 		close(op.done)
 	}
@@ -78,11 +78,7 @@ func (op *changeOp) opened(*core) {
 func (c *core) loadCluster() {
 	c.cluster.ready, c.statusStale = false, true
 	c.work(func(ctx context.Context) event {
-		var got ledger.Loaded[*topic.State, topic.Change]
-		err := c.retry(ctx, "load "+topic.Ledger, func(ctx context.Context) (err error) {
-			got, err = ledger.LoadFold[*topic.State](ctx, c.ledgers, topic.Ledger, topic.New)
-			return err
-		}, siltstone.ErrCorrupt, siltstone.ErrNewerFormat)
+		got, err := loadFold(ctx, c.Agent, topic.Ledger, topic.New)
 		return &clusterLoaded{got: got, err: err}
 	})
 }
@@ -100,8 +96,7 @@ func (e *clusterLoaded) handle(c *core) {
 		return
 	}
 	c.cluster.log.Replace(e.got.Fold, e.got.At)
-	c.cluster.unstored.entries = 0
-	c.cluster.unstored.add(int(e.got.At.Seq-e.got.Checkpoint.Seq), c.now)
+	c.cluster.unstored.restart(e.got.At, e.got.Checkpoint, c.now)
 	c.cluster.ready, c.statusStale = true, true
 	c.topics.Store(c.cluster.log.Fold().View())
 	for _, t := range c.Topics().All() {
@@ -234,10 +229,7 @@ func (c *core) removePartition(p *partition) {
 	delete(c.parts, p.tp)
 	p.gone, p.shard.partsGone = true, true
 	p.fail(c, siltstone.ErrUnknownPartition)
-	for _, op := range p.openers {
-		op.opened(c)
-	}
-	p.openers = nil
+	p.answerOpeners()
 	if p.shard.leads() {
 		p.shard.toEnd = append(p.shard.toEnd, p.tp)
 	}
