@@ -53,6 +53,7 @@ func (c *core) checkpointIfDue(u *unstored, name string, encode func() ledger.En
 			return c.ledgers.SaveCheckpoint(ctx, stored)
 		})
 		if err == nil {
+			c.metrics.checkpointed()
 			err = c.trim(ctx, name)
 		}
 		return &checkpointed{of: u, name: name, err: err}

@@ -45,4 +45,6 @@ func (m *metrics) flushed(bytes int64, took time.Duration) {
 	m.flushSeconds.Observe(took.Seconds())
 }
 
+func (m *metrics) checkpointed() { m.checkpoints.Inc() }
+
 func (m *metrics) void() { m.voidEntries.Inc() }
