@@ -98,9 +98,11 @@ func (v values) places(d *definition) []Synonym {
 	return append(all, Synonym{cmp.Or(d.cluster, d.name), d.initial, SourceDefault})
 }
 
+// allows takes a stored value only in the form in which parse stores it, which
+// is the one that the readers of values can read.
 func (d *definition) allows(value string) bool {
-	_, err := d.parse(value)
-	return err == nil
+	stored, err := d.parse(value)
+	return err == nil && stored == value
 }
 
 func (v values) long(name string) int64 {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"github.com/google/go-cmp/cmp"
 	"os"
 	"slices"
 	"strings"
@@ -138,6 +139,16 @@ func TestValues(t *testing.T) {
 		if !ok || !errors.Is(err, ErrInvalidConfig) || wrong.Name != c.name || !strings.Contains(wrong.Reason, c.why) {
 			t.Errorf("%s=%q: %v; want a ConfigError with %q", c.name, c.raw, err, c.why)
 		}
+	}
+}
+
+// A value that is stored in another form than parse gives it (no writer of ours
+// does so) counts as not set, and never reaches a reader that cannot read it.
+func TestStoredForm(t *testing.T) {
+	stored := map[string]string{"retention.ms": " 0000", "max.message.bytes": "1 ", "cleanup.policy": "compact, delete"}
+	got, want := resolve(stored, stored), resolve(nil, nil)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
 
