@@ -47,14 +47,15 @@ var layers = []struct {
 	{1, "coordinator/ledger", ". internal/planted coordinator coordinator/internal/wire tiered/bucket"},
 	{1, "coordinator/shard", ". kafka/batch coordinator coordinator/internal/wire coordinator/ledger tiered/segment"},
 	{1, "coordinator/topic", ". coordinator coordinator/internal/wire coordinator/ledger kafka/batch"},
+	{1, "coordinator/group", ". internal/planted coordinator coordinator/internal/wire coordinator/ledger"},
 
 	{2, "tiered", ". kafka/batch tiered/bucket tiered/segment coordinator coordinator/ledger coordinator/shard"},
-	{2, "tiered/check", ". kafka/batch tiered/bucket tiered/segment coordinator coordinator/ledger coordinator/shard coordinator/topic"},
+	{2, "tiered/check", ". kafka/batch tiered/bucket tiered/segment coordinator coordinator/ledger coordinator/shard coordinator/topic coordinator/group"},
 
-	{3, "agent", ". internal/planted kafka/batch tiered tiered/bucket tiered/segment coordinator coordinator/ledger coordinator/shard coordinator/topic"},
+	{3, "agent", ". internal/planted kafka/batch tiered tiered/bucket tiered/segment coordinator coordinator/ledger coordinator/shard coordinator/topic coordinator/group"},
 
 	// Doors reach the log through interfaces that they declare, so not agent.
-	{4, "kafka", ". kafka/batch coordinator/topic"},
+	{4, "kafka", ". kafka/batch coordinator/topic coordinator/group"},
 	{4, "gateway", ". kafka/batch coordinator/topic"},
 
 	// Wiring and proof: anything but each other.

@@ -267,13 +267,14 @@ func (f *fakeTopics) Change(_ context.Context, decide func(*topic.View) topic.De
 	return nil
 }
 
-// fakeCluster has nodes 0 and 1. Node 0, the server, leads everything that is
-// not given to another.
+// fakeCluster has nodes 0 and 1. Node 0, the server, leads and coordinates
+// everything that is not given to another.
 type fakeCluster struct {
-	mu      sync.Mutex
-	info    ClusterInfo
-	leaders map[siltstone.TopicPartition]int32
-	epoch   siltstone.Epoch
+	mu           sync.Mutex
+	info         ClusterInfo
+	leaders      map[siltstone.TopicPartition]int32
+	coordinators map[string]int32 // of groups; -1: nobody
+	epoch        siltstone.Epoch
 }
 
 func newFakeCluster() *fakeCluster {
@@ -281,8 +282,9 @@ func newFakeCluster() *fakeCluster {
 		info: ClusterInfo{ID: "cluster-of-tests", Self: 0, Controller: 0, Nodes: []Node{
 			{ID: 0, Host: "127.0.0.1", Port: 1}, {ID: 1, Host: "127.0.0.1", Port: 2, Rack: "zone-b"},
 		}},
-		leaders: map[siltstone.TopicPartition]int32{},
-		epoch:   7,
+		leaders:      map[siltstone.TopicPartition]int32{},
+		coordinators: map[string]int32{},
+		epoch:        7,
 	}
 }
 
@@ -297,6 +299,13 @@ func (c *fakeCluster) Leader(tp siltstone.TopicPartition) (int32, siltstone.Epoc
 	defer c.mu.Unlock()
 	id, given := c.leaders[tp]
 	return id, c.epoch, !given || id >= 0
+}
+
+func (c *fakeCluster) Coordinator(group string) (int32, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	id, given := c.coordinators[group]
+	return id, !given || id >= 0
 }
 
 func (c *fakeCluster) set(change func(*fakeCluster)) {

@@ -23,6 +23,7 @@ import (
 type fixture struct {
 	t        testing.TB
 	log      *fakeLog
+	groups   *fakeGroups
 	topics   *fakeTopics
 	cluster  *fakeCluster
 	server   *Server
@@ -48,13 +49,13 @@ func start(t testing.TB, change ...func(*fixture, *Options)) *fixture {
 func startOn(t testing.TB, l net.Listener, change ...func(*fixture, *Options)) *fixture {
 	t.Helper()
 	f := &fixture{
-		t: t, log: newFakeLog(), topics: &fakeTopics{}, cluster: newFakeCluster(),
+		t: t, log: newFakeLog(), groups: &fakeGroups{}, topics: &fakeTopics{}, cluster: newFakeCluster(),
 		registry: prometheus.NewRegistry(), listener: l, served: make(chan error, 1),
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	var mu sync.Mutex
 	o := Options{
-		Log: f.log, Topics: f.topics, Cluster: f.cluster,
+		Log: f.log, Groups: f.groups, Topics: f.topics, Cluster: f.cluster,
 		Random: func() uint64 {
 			mu.Lock()
 			defer mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/coordinator/group"
 	"github.com/siltstone-io/siltstone/coordinator/topic"
 )
 
@@ -26,6 +27,16 @@ type Log interface {
 	EpochEnd(ctx context.Context, tp siltstone.TopicPartition, epoch, current siltstone.Epoch) (siltstone.EpochEnd, error)
 }
 
+// Groups is the coordinators of groups.
+type Groups interface {
+	// Group hands a request to the coordinator of its group, which owns it from
+	// then on, and returns once the outcome is in it. An error says that there is
+	// no outcome, and that the request is still not the caller's.
+	Group(ctx context.Context, r group.Request) error
+	// ListGroups is every group, sorted by id.
+	ListGroups(ctx context.Context) ([]group.Listed, error)
+}
+
 // Topics is what there is, and a way to change it.
 type Topics interface {
 	// Topics is the newest view. It costs nothing.
@@ -42,6 +53,8 @@ type Cluster interface {
 	Describe() ClusterInfo
 	// Leader says which node leads a partition, at which epoch.
 	Leader(tp siltstone.TopicPartition) (node int32, epoch siltstone.Epoch, ok bool)
+	// Coordinator says which node coordinates a group.
+	Coordinator(group string) (node int32, ok bool)
 }
 
 // ClusterInfo is who serves. Its parts are not to be changed.

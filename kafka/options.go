@@ -12,6 +12,7 @@ import (
 // Options of a server.
 type Options struct {
 	Log     Log
+	Groups  Groups
 	Topics  Topics
 	Cluster Cluster
 	// Random makes topic and fetch session ids. It is called from many
@@ -59,8 +60,8 @@ type Limits struct {
 }
 
 func (o *Options) validate() error {
-	if o.Log == nil || o.Topics == nil || o.Cluster == nil || o.Random == nil {
-		return errors.New("kafka: a log, topics, a cluster and a source of random ids are needed")
+	if o.Log == nil || o.Groups == nil || o.Topics == nil || o.Cluster == nil || o.Random == nil {
+		return errors.New("kafka: a log, groups, topics, a cluster and a source of random ids are needed")
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

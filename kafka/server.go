@@ -27,6 +27,7 @@ import (
 // Server serves the Kafka protocol.
 type Server struct {
 	log      Log
+	groups   Groups
 	topics   Topics
 	cluster  Cluster
 	random   func() uint64
@@ -54,7 +55,7 @@ func New(o Options) (*Server, error) {
 	}
 	m := newMetrics(o.Metrics)
 	return &Server{
-		log: o.Log, topics: o.Topics, cluster: o.Cluster, random: o.Random,
+		log: o.Log, groups: o.Groups, topics: o.Topics, cluster: o.Cluster, random: o.Random,
 		logger: o.Logger, limits: o.Limits, metrics: m,
 		apis:     newAPIs(m),
 		memory:   semaphore.NewWeighted(int64(o.Limits.MemoryBytes)),

@@ -28,7 +28,7 @@ func (o *agentOptions) program(ctx context.Context, n *node) error {
 		return err
 	}
 	server, err := kafka.New(kafka.Options{
-		Log: a, Topics: a, Cluster: alone{a, n.host}, Random: n.random(2), Logger: n.log,
+		Log: a, Groups: a, Topics: a, Cluster: alone{a, n.host}, Random: n.random(2), Logger: n.log,
 		Limits: kafka.Limits{Drain: time.Second},
 	})
 	if err != nil {
@@ -77,3 +77,5 @@ func (c alone) Leader(tp siltstone.TopicPartition) (int32, siltstone.Epoch, bool
 	epoch, ok := c.agent.Leads(tp)
 	return 1, epoch, ok
 }
+
+func (c alone) Coordinator(group string) (int32, bool) { return 1, c.agent.Coordinates(group) }

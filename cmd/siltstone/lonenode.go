@@ -40,3 +40,8 @@ func (l *loneNode) Leader(tp siltstone.TopicPartition) (int32, siltstone.Epoch, 
 	epoch, ok := l.engine.Leads(tp)
 	return loneNodeID, epoch, ok
 }
+
+// Coordinator is the one node, where it coordinates.
+func (l *loneNode) Coordinator(group string) (int32, bool) {
+	return loneNodeID, l.engine.Coordinates(group)
+}

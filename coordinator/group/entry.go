@@ -1,0 +1,78 @@
+package group
+
+import "github.com/siltstone-io/siltstone"
+
+// Kinds of entries.
+const (
+	KindLead byte = 1 + iota
+	KindUpdate
+)
+
+// Body is what an entry says. Decode is the inverse of Encode.
+type Body interface {
+	Kind() byte
+	Encode() []byte
+}
+
+// Lead says that an agent leads at an epoch: appending it is the election. A
+// group shard has no replicas, so it is never unclean, and anybody may take over.
+type Lead struct {
+	Epoch  siltstone.Epoch
+	Leader siltstone.Incarnation // the zero Incarnation, nobody, seals the shard
+}
+
+// Update changes groups. It is void outside its writer's epoch.
+type Update struct {
+	Epoch  siltstone.Epoch
+	Writer siltstone.Incarnation
+	Groups []GroupUpdate // each group once
+}
+
+// GroupUpdate changes one group: first Delete, then Set, then Forget, then Commit.
+type GroupUpdate struct {
+	ID     string
+	Delete bool  // the group and its offsets
+	Set    *Info // nil: as it was; a group that is not there gets the zero Info
+	Forget []TopicPartition
+	Commit []Committed // each partition once, and none that Forget names
+}
+
+// TopicPartition names a partition by its topic's short number, which no other
+// topic ever has.
+type TopicPartition struct {
+	Topic     uint32
+	Partition int32
+}
+
+// Info is a group but for its offsets: what a generation consists of.
+type Info struct {
+	Type       string // protocol type, "consumer" mostly; empty: only offsets were ever committed
+	Generation int32
+	Protocol   string // that all members have; empty without members
+	Leader     string // a member's id; empty without members
+	// Assigned says that the leader's assignments are in: the group is stable.
+	Assigned  bool
+	ChangedMS int64    // when it got these members
+	Members   []Member // in the order in which they came
+}
+
+// Member is one member of a generation.
+type Member struct {
+	ID                     string
+	Instance               *string // group.instance.id (KIP-345)
+	ClientID               string
+	ClientHost             string
+	SessionMS, RebalanceMS int32
+	Subscription           []byte // its metadata of the generation's Protocol
+	Assignment             []byte
+}
+
+// Committed is an offset committed for a partition.
+type Committed struct {
+	TopicPartition
+	Offset   int64
+	Epoch    int32 // leader epoch of the record before it; -1: not known
+	Metadata string
+	TimeMS   int64 // of the commit
+	ExpireMS int64 // when it expires whatever else; -1: offsets.retention.minutes counts
+}
