@@ -221,6 +221,12 @@ func TestDelete(t *testing.T) {
 	if _, ok := w.s.View().TopicByID(a.ID); ok {
 		t.Error("a deleted topic is found by its id")
 	}
+	if _, ok := w.s.View().TopicByNumber(a.Number); ok {
+		t.Error("a deleted topic is found by its number")
+	}
+	if got, ok := before.TopicByNumber(a.Number); !ok || got != a {
+		t.Error("an old view has lost a number")
+	}
 	if err := w.create(NewTopic{Name: "b_c", Partitions: 1, Replication: 1}); err != nil || w.topic("b_c").Number != 4 {
 		t.Errorf("a name is free again, with a new number: %v", err)
 	}

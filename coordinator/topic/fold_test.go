@@ -173,8 +173,9 @@ func fold(t *rapid.T, s *State, entries []ledger.Entry) {
 		for _, topic := range v.All() {
 			byName, _ := v.Topic(topic.Name)
 			byID, _ := v.TopicByID(topic.ID)
-			if byName != topic || byID != topic || keys[nameKey(topic.Name)] || numbers[topic.Number] || topic.Number >= s.next {
-				t.Fatalf("topic %+v is found as %+v and %+v", topic, byName, byID)
+			byNumber, _ := v.TopicByNumber(topic.Number)
+			if byName != topic || byID != topic || byNumber != topic || keys[nameKey(topic.Name)] || numbers[topic.Number] || topic.Number >= s.next {
+				t.Fatalf("topic %+v is found as %+v, %+v and %+v", topic, byName, byID, byNumber)
 			}
 			keys[nameKey(topic.Name)], numbers[topic.Number] = true, true
 			if want := resolve(topic.Configs, v.Settings()); *topic.Config() != *want {

@@ -47,6 +47,12 @@ func (v *View) TopicByID(id siltstone.TopicID) (*Topic, bool) {
 	return t, ok
 }
 
+// TopicByNumber finds a topic by its short number.
+func (v *View) TopicByNumber(number uint32) (*Topic, bool) {
+	t, ok := v.numbers[byte(number)][number]
+	return t, ok
+}
+
 // Len is how many topics there are.
 func (v *View) Len() int { return v.count }
 
@@ -63,11 +69,12 @@ func (v *View) Cluster() *Cluster { return v.cluster }
 // array of them.
 const buckets = 256
 
-// index finds topics, by nameKey and by id.
+// index finds topics, by nameKey, by id and by short number.
 type index struct {
-	names [buckets]map[string]*Topic
-	ids   [buckets]map[siltstone.TopicID]*Topic
-	count int
+	names   [buckets]map[string]*Topic
+	ids     [buckets]map[siltstone.TopicID]*Topic
+	numbers [buckets]map[uint32]*Topic
+	count   int
 }
 
 func nameBucket(key string) byte {
@@ -100,11 +107,11 @@ func (x *index) topics() []*Topic {
 // snapshot takes it, and copies it before it changes it again.
 type draft struct {
 	index
-	ownNames, ownIDs [buckets]bool
+	ownNames, ownIDs, ownNumbers [buckets]bool
 }
 
 func (d *draft) snapshot() index {
-	d.ownNames, d.ownIDs = [buckets]bool{}, [buckets]bool{}
+	d.ownNames, d.ownIDs, d.ownNumbers = [buckets]bool{}, [buckets]bool{}, [buckets]bool{}
 	return d.index
 }
 
@@ -121,19 +128,21 @@ func own[K comparable](m *map[K]*Topic, owned *bool) map[K]*Topic {
 // put adds a topic, or another version of it.
 func (d *draft) put(t *Topic) {
 	key := nameKey(t.Name)
-	n, i := nameBucket(key), idBucket(t.ID)
+	n, i, k := nameBucket(key), idBucket(t.ID), byte(t.Number)
 	if _, known := d.ids[i][t.ID]; !known {
 		d.count++
 	}
 	own(&d.names[n], &d.ownNames[n])[key] = t
 	own(&d.ids[i], &d.ownIDs[i])[t.ID] = t
+	own(&d.numbers[k], &d.ownNumbers[k])[t.Number] = t
 }
 
 func (d *draft) remove(t *Topic) {
 	key := nameKey(t.Name)
-	n, i := nameBucket(key), idBucket(t.ID)
+	n, i, k := nameBucket(key), idBucket(t.ID), byte(t.Number)
 	delete(own(&d.names[n], &d.ownNames[n]), key)
 	delete(own(&d.ids[i], &d.ownIDs[i]), t.ID)
+	delete(own(&d.numbers[k], &d.ownNumbers[k]), t.Number)
 	d.count--
 }
 
