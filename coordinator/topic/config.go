@@ -62,6 +62,15 @@ type Cluster struct {
 	ReplicaLagMS     int64 // replica.lag.time.max.ms
 	NumPartitions    int32
 	AutoCreateTopics bool
+
+	ProducerIDExpirationMS int64
+
+	GroupInitialDelayMS                  int64 // group.initial.rebalance.delay.ms
+	GroupMinSessionMS, GroupMaxSessionMS int64
+	GroupMaxMembers                      int // group.max.size
+	OffsetMetadataMaxBytes               int
+	OffsetsRetentionMS                   int64 // offsets.retention.minutes
+	OffsetsRetentionCheckMS              int64
 }
 
 // values is where the value of a setting comes from: what was set, then, of a
@@ -153,6 +162,8 @@ func resolve(own, cluster map[string]string) *Config {
 	return c
 }
 
+const msOfMinute = 60_000
+
 func resolveCluster(own map[string]string) *Cluster {
 	v := ofCluster(own)
 	return &Cluster{
@@ -163,6 +174,16 @@ func resolveCluster(own map[string]string) *Cluster {
 		ReplicaLagMS:     v.long("replica.lag.time.max.ms"),
 		NumPartitions:    int32(v.long("num.partitions")),
 		AutoCreateTopics: v.get("auto.create.topics.enable") == "true",
+
+		ProducerIDExpirationMS: v.long("producer.id.expiration.ms"),
+
+		GroupInitialDelayMS:     v.long("group.initial.rebalance.delay.ms"),
+		GroupMinSessionMS:       v.long("group.min.session.timeout.ms"),
+		GroupMaxSessionMS:       v.long("group.max.session.timeout.ms"),
+		GroupMaxMembers:         int(v.long("group.max.size")),
+		OffsetMetadataMaxBytes:  int(v.long("offset.metadata.max.bytes")),
+		OffsetsRetentionMS:      v.long("offsets.retention.minutes") * msOfMinute,
+		OffsetsRetentionCheckMS: v.long("offsets.retention.check.interval.ms"),
 	}
 }
 
@@ -183,6 +204,9 @@ func checkCluster(own map[string]string) error {
 	v := ofCluster(own)
 	if late, grace := v.long("siltstone.flush.late.ms"), v.long("siltstone.unclean.grace.ms"); late > grace/2 {
 		return &ConfigError{"siltstone.flush.late.ms", fmt.Sprintf("%d is above half of siltstone.unclean.grace.ms, %d", late, grace)}
+	}
+	if low, high := v.long("group.min.session.timeout.ms"), v.long("group.max.session.timeout.ms"); low > high {
+		return &ConfigError{"group.min.session.timeout.ms", fmt.Sprintf("%d is above group.max.session.timeout.ms, %d", low, high)}
 	}
 	return checkTopic(nil, own)
 }

@@ -339,6 +339,9 @@ func TestAlterCluster(t *testing.T) {
 	}{
 		{"half of", []ConfigOp{op("siltstone.flush.late.ms", Set, "30001")}},
 		{"half of", []ConfigOp{op("siltstone.unclean.grace.ms", Set, "19999")}},
+		{"above group.max", []ConfigOp{op("group.min.session.timeout.ms", Set, "1800001")}},
+		{"above group.max", []ConfigOp{op("group.max.session.timeout.ms", Set, "5999")}},
+		{"less than 1", []ConfigOp{op("group.max.size", Set, "0")}},
 		{"above", []ConfigOp{op("log.cleaner.min.compaction.lag.ms", Set, "9"), op("log.cleaner.max.compaction.lag.ms", Set, "8")}},
 		{"between 1 and 3", []ConfigOp{op("siltstone.replicas", Set, "4")}},
 		{"no such", []ConfigOp{op("retention.ms", Set, "1")}}, // a topic's name for it
@@ -445,9 +448,27 @@ func TestConfigInForce(t *testing.T) {
 	if c := resolve(map[string]string{"max.message.bytes": "many", "nosuch": "1"}, map[string]string{"message.max.bytes": "-4"}); c.MaxMessageBytes != 1048588 {
 		t.Errorf("%+v", c)
 	}
-	gotCluster := resolveCluster(map[string]string{"siltstone.replicas": "3", "siltstone.lease.ms": "5000", "siltstone.unclean.grace.ms": "6",
-		"siltstone.flush.late.ms": "3", "replica.lag.time.max.ms": "7", "num.partitions": "8", "auto.create.topics.enable": "false"})
-	wantCluster := &Cluster{Replicas: 3, LeaseMS: 5000, UncleanGraceMS: 6, FlushLateMS: 3, ReplicaLagMS: 7, NumPartitions: 8}
+	gotCluster := resolveCluster(nil)
+	wantCluster := &Cluster{
+		Replicas: 2, LeaseMS: 6000, UncleanGraceMS: 60000, FlushLateMS: 10000, ReplicaLagMS: 500, NumPartitions: 1, AutoCreateTopics: true,
+		ProducerIDExpirationMS: 86400000, GroupInitialDelayMS: 3000, GroupMinSessionMS: 6000, GroupMaxSessionMS: 1800000, GroupMaxMembers: 1<<31 - 1,
+		OffsetMetadataMaxBytes: 4096, OffsetsRetentionMS: 7 * 86400000, OffsetsRetentionCheckMS: 600000,
+	}
+	if d := cmp.Diff(wantCluster, gotCluster); d != "" {
+		t.Error(d)
+	}
+	gotCluster = resolveCluster(map[string]string{
+		"siltstone.replicas": "3", "siltstone.lease.ms": "5000", "siltstone.unclean.grace.ms": "6",
+		"siltstone.flush.late.ms": "3", "replica.lag.time.max.ms": "7", "num.partitions": "8", "auto.create.topics.enable": "false",
+		"producer.id.expiration.ms": "9", "group.initial.rebalance.delay.ms": "10", "group.min.session.timeout.ms": "11",
+		"group.max.session.timeout.ms": "12", "group.max.size": "13", "offset.metadata.max.bytes": "14",
+		"offsets.retention.minutes": "15", "offsets.retention.check.interval.ms": "16",
+	})
+	wantCluster = &Cluster{
+		Replicas: 3, LeaseMS: 5000, UncleanGraceMS: 6, FlushLateMS: 3, ReplicaLagMS: 7, NumPartitions: 8,
+		ProducerIDExpirationMS: 9, GroupInitialDelayMS: 10, GroupMinSessionMS: 11, GroupMaxSessionMS: 12, GroupMaxMembers: 13,
+		OffsetMetadataMaxBytes: 14, OffsetsRetentionMS: 15 * 60000, OffsetsRetentionCheckMS: 16,
+	}
 	if d := cmp.Diff(wantCluster, gotCluster); d != "" {
 		t.Error(d)
 	}

@@ -29,12 +29,36 @@ var ownCluster = []definition{
 		doc: "How late a replica may be before it leaves the ISR. In force with replication between agents.",
 	},
 	{
-		name: "producer.id.expiration.ms", class: Pending, kind: TypeInt, initial: "86400000", allowed: atLeast(1),
-		doc: "How long a silent producer's sequence numbers are remembered. In force with idempotent producers.",
+		name: "producer.id.expiration.ms", kind: TypeInt, initial: "86400000", allowed: atLeast(1),
+		doc: "How long a silent producer's sequence numbers are remembered.",
 	},
 	{
-		name: "offsets.retention.minutes", class: Pending, kind: TypeInt, initial: "10080", allowed: atLeast(1),
-		doc: "How long an empty group's offsets are kept. In force with consumer groups.",
+		name: "group.initial.rebalance.delay.ms", kind: TypeInt, initial: "3000", allowed: atLeast(0),
+		doc: "How long an empty group waits for more members after its first one.",
+	},
+	{
+		name: "group.min.session.timeout.ms", kind: TypeInt, initial: "6000", allowed: atLeast(1),
+		doc: "The shortest session timeout that a member may ask for. At most group.max.session.timeout.ms.",
+	},
+	{
+		name: "group.max.session.timeout.ms", kind: TypeInt, initial: "1800000", allowed: atLeast(1),
+		doc: "The longest session timeout that a member may ask for.",
+	},
+	{
+		name: "group.max.size", kind: TypeInt, initial: "2147483647", allowed: atLeast(1),
+		doc: "How many members a group may have.",
+	},
+	{
+		name: "offset.metadata.max.bytes", kind: TypeInt, initial: "4096", allowed: atLeast(0),
+		doc: "The longest metadata that is taken with a committed offset.",
+	},
+	{
+		name: "offsets.retention.minutes", kind: TypeInt, initial: "10080", allowed: atLeast(1),
+		doc: "How long an empty group's offsets are kept, and those of a topic that a group no longer subscribes to.",
+	},
+	{
+		name: "offsets.retention.check.interval.ms", kind: TypeLong, initial: "600000", allowed: atLeast(1),
+		doc: "How often groups are searched for offsets whose time is over.",
 	},
 	{
 		name: "num.partitions", kind: TypeInt, initial: "1", allowed: between(1, MaxNewPartitions),
