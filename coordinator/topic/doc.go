@@ -1,6 +1,6 @@
-// Package topic is what the cluster ledger says of topics and settings: its
-// entries, the fold, and the pure decisions that lead to an entry or to a
-// refusal (names, partition counts, configs).
+// Package topic is what the cluster ledger says of topics and settings, and of
+// which producer ids are taken: its entries, the fold, and the pure decisions
+// that lead to an entry or to a refusal (names, partition counts, configs).
 //
 // The fold (State) belongs to one goroutine. What everybody else reads is a
 // View: an immutable snapshot. Nothing here starts a goroutine, reads a clock

@@ -19,6 +19,7 @@ const (
 	KindAddPartitions
 	KindSetConfigs
 	KindSetCluster
+	KindProducerIDs
 )
 
 // Body is what an entry says. Decode is the inverse of Encode.
@@ -63,6 +64,13 @@ type Configured struct {
 // SetCluster replaces all of the cluster's own settings.
 type SetCluster struct{ Configs map[string]string }
 
+// TakenIDs takes a block of producer ids: whoever appended it, and nobody else,
+// gives them out.
+type TakenIDs struct {
+	First int64
+	Count int64
+}
+
 // Kind of the entry.
 func (*CreateTopics) Kind() byte { return KindCreate }
 
@@ -77,6 +85,9 @@ func (*SetConfigs) Kind() byte { return KindSetConfigs }
 
 // Kind of the entry.
 func (*SetCluster) Kind() byte { return KindSetCluster }
+
+// Kind of the entry.
+func (*TakenIDs) Kind() byte { return KindProducerIDs }
 
 // Encode is the entry's body.
 func (c *CreateTopics) Encode() []byte { return appendList(nil, c.Topics) }
@@ -98,6 +109,11 @@ func (s *SetConfigs) Encode() []byte { return appendList(nil, s.Topics) }
 
 // Encode is the entry's body.
 func (s *SetCluster) Encode() []byte { return appendConfigs(nil, s.Configs) }
+
+// Encode is the entry's body.
+func (t *TakenIDs) Encode() []byte {
+	return binary.AppendUvarint(binary.AppendUvarint(nil, uint64(t.First)), uint64(t.Count))
+}
 
 func appendList[T interface{ append(b []byte) []byte }](b []byte, items []T) []byte {
 	b = binary.AppendUvarint(b, uint64(len(items)))
@@ -148,6 +164,8 @@ func Decode(kind byte, body []byte) (Body, error) {
 		b = &SetConfigs{readList(in, idBytes+1, func() Configured { return Configured{readID(in), readConfigs(in)} })}
 	case KindSetCluster:
 		b = &SetCluster{readConfigs(in)}
+	case KindProducerIDs:
+		b = &TakenIDs{int64(in.Uvarint(math.MaxInt64)), int64(in.Uvarint(math.MaxInt64))}
 	default:
 		return nil, fmt.Errorf("entry of kind %d: %w", kind, siltstone.ErrNewerFormat)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -37,6 +38,9 @@ func TestVoid(t *testing.T) {
 	if c, err := s.Apply(entry(&CreateTopics{[]Created{{ID: a, Name: "a.a", Partitions: 2}, {ID: b, Name: "b", Partitions: 1}}})); err != nil || c.Void != "" {
 		t.Fatal(err, c.Void)
 	}
+	if c, err := s.Apply(entry(&TakenIDs{0, 1000})); err != nil || c.Void != "" {
+		t.Fatal(err, c.Void)
+	}
 	before, view := rows(s), s.View()
 	create := func(topics ...Created) Body { return &CreateTopics{topics} }
 	fine := Created{ID: c, Name: "c", Partitions: 1}
@@ -52,6 +56,10 @@ func TestVoid(t *testing.T) {
 		"named twice":            &DeleteTopics{[]siltstone.TopicID{a, a}},
 		"are no more":            &AddedPartitions{[]Grown{{b, 2}, {a, 2}}},
 		"unknown, or named":      &AddedPartitions{[]Grown{{a, 3}, {c, 3}}},
+		"the next is 1000":       &TakenIDs{0, 1000},
+		"the next is 100":        &TakenIDs{1001, 1000},
+		"0 producer ids":         &TakenIDs{1000, 0},
+		"from 1000 on":           &TakenIDs{1000, math.MaxInt64 - 999},
 		"unknown, or named twic": &SetConfigs{[]Configured{{a, map[string]string{"x": "y"}}, {c, nil}}},
 	} {
 		c, err := s.Apply(entry(body))
@@ -62,7 +70,7 @@ func TestVoid(t *testing.T) {
 			t.Errorf("%T %+v is void, and changed something", body, body)
 		}
 	}
-	for _, kind := range []byte{0, KindSetCluster + 1, 16, 255} {
+	for _, kind := range []byte{0, KindProducerIDs + 1, 16, 255} {
 		if _, err := s.Apply(ledger.Entry{Kind: kind}); !errors.Is(err, siltstone.ErrNewerFormat) {
 			t.Errorf("kind %d: %v", kind, err)
 		}
@@ -117,7 +125,7 @@ func drawDecision(t *rapid.T, v *View, ids *byte) Decision {
 		s := value.Draw(t, "value")
 		return ConfigOp{setting.Draw(t, "setting"), Op(rapid.IntRange(0, 3).Draw(t, "op")), &s}
 	}
-	switch rapid.IntRange(0, 5).Draw(t, "decision") {
+	switch rapid.IntRange(0, 6).Draw(t, "decision") {
 	case 0, 1:
 		*ids++
 		n := NewTopic{Name: name.Draw(t, "name"), ID: siltstone.TopicID{*ids}, Partitions: rapid.Int32Range(-1, 4).Draw(t, "partitions"), Replication: 1}
@@ -132,6 +140,9 @@ func drawDecision(t *rapid.T, v *View, ids *byte) Decision {
 		d, _ := AddPartitions(v, []NewPartitions{{name.Draw(t, "name"), rapid.Int32Range(0, 9).Draw(t, "total")}})
 		return d
 	case 4:
+		d, _, _ := TakeProducerIDs(v)
+		return d
+	case 5:
 		d, _ := AlterConfigs(v, []Alteration{{name.Draw(t, "name"), []ConfigOp{operation()}}})
 		return d
 	default:
@@ -164,11 +175,15 @@ func drawLedger(t *rapid.T) []ledger.Entry {
 func fold(t *rapid.T, s *State, entries []ledger.Entry) {
 	taken := map[*View][]*Topic{}
 	for _, e := range entries {
+		ids := s.nextID
 		if _, err := s.Apply(e); err != nil {
 			t.Fatal(err)
 		}
 		v := s.View()
 		taken[v] = v.All()
+		if v.nextID != s.nextID || s.nextID < ids {
+			t.Fatalf("the next producer id was %d, is %d, and %d to readers", ids, s.nextID, v.nextID)
+		}
 		keys, numbers := map[string]bool{}, map[uint32]bool{}
 		for _, topic := range v.All() {
 			byName, _ := v.Topic(topic.Name)
@@ -243,6 +258,8 @@ var goldenBodies = []Body{
 	&AddedPartitions{[]Grown{{siltstone.TopicID{1, 2, 3}, 301}, {siltstone.TopicID{9}, 2}}},
 	&SetConfigs{[]Configured{{siltstone.TopicID{9}, map[string]string{"siltstone.durability": "object"}}}},
 	&SetCluster{map[string]string{"num.partitions": "6", "log.retention.ms": "5"}},
+	&TakenIDs{0, 1000},
+	&TakenIDs{1000, 500},
 }
 
 func goldenState() *State {

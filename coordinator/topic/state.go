@@ -15,6 +15,7 @@ import (
 type State struct {
 	topics   draft
 	next     uint32 // the next topic's short number
+	nextID   int64  // the first producer id that is in no block
 	settings map[string]string
 	cluster  *Cluster
 	defaults *Config // of topics without settings of their own
@@ -32,6 +33,7 @@ func New() *State {
 func (s *State) View() *View {
 	if s.view == nil {
 		s.view = s.topics.view(s.settings, s.cluster)
+		s.view.nextID = s.nextID
 	}
 	return s.view
 }
@@ -56,7 +58,7 @@ func (c *Change) void(format string, args ...any) { c.Void = fmt.Sprintf(format,
 // Each kind checks all that it says before it changes anything.
 func (s *State) Apply(e ledger.Entry) (Change, error) {
 	c := Change{Kind: e.Kind}
-	if e.Kind < KindCreate || e.Kind > KindSetCluster {
+	if e.Kind < KindCreate || e.Kind > KindProducerIDs {
 		return c, fmt.Errorf("entry of kind %d: %w", e.Kind, siltstone.ErrNewerFormat)
 	}
 	body, err := Decode(e.Kind, e.Body)
@@ -74,6 +76,8 @@ func (s *State) Apply(e ledger.Entry) (Change, error) {
 	case *SetCluster:
 		s.set(b.Configs)
 		c.Settings = true
+	case *TakenIDs:
+		s.takeIDs(b, &c)
 	}
 	if c.Void == "" {
 		s.view = nil
@@ -175,10 +179,19 @@ func (s *State) set(settings map[string]string) {
 	}
 }
 
+func (s *State) takeIDs(b *TakenIDs, c *Change) {
+	if b.First != s.nextID || b.Count < 1 || b.Count > math.MaxInt64-s.nextID {
+		c.void("%d producer ids from %d on, the next is %d", b.Count, b.First, s.nextID)
+		return
+	}
+	s.nextID += b.Count
+}
+
 // First bytes of the keys of a checkpoint's rows. 0 to 15 are of this package.
 const (
-	rowCluster = 0
-	rowTopic   = 1
+	rowCluster   = 0
+	rowTopic     = 1
+	rowProducers = 2
 )
 
 // Rows yields the checkpoint's rows, sorted by key.
@@ -195,6 +208,9 @@ func (s *State) Rows(yield func(key, value []byte) bool) {
 		if !yield(append([]byte{rowTopic}, t.ID[:]...), appendConfigs(b, t.Configs)) {
 			return
 		}
+	}
+	if s.nextID > 0 {
+		yield([]byte{rowProducers}, binary.AppendUvarint(nil, uint64(s.nextID)))
 	}
 }
 
@@ -216,6 +232,8 @@ func (s *State) Restore(key, value []byte) error {
 		if in.Err() == nil {
 			s.put(t)
 		}
+	case len(key) == 1 && key[0] == rowProducers:
+		s.nextID = int64(in.Uvarint(math.MaxInt64))
 	default:
 		return fmt.Errorf("row %x: %w", key, siltstone.ErrNewerFormat)
 	}

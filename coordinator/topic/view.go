@@ -30,6 +30,7 @@ type View struct {
 	index
 	settings map[string]string
 	cluster  *Cluster
+	nextID   int64 // the first producer id that is in no block
 	all      func() []*Topic
 }
 
