@@ -94,3 +94,14 @@ type EpochEnd struct {
 	Epoch Epoch
 	End   Offset
 }
+
+// ProducerState is what a partition's leader remembers of an idempotent
+// producer (KIP-664), with what is not flushed yet.
+type ProducerState struct {
+	ID               int64
+	Epoch            int16
+	LastSequence     int32  // -1: none of this epoch
+	LastTimestamp    int64  // when it last wrote, by the leader's clock, ms
+	CoordinatorEpoch int32  // of its last transaction's marker; -1
+	TxnStart         Offset // of its open transaction; -1
+}
