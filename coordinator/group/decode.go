@@ -123,7 +123,7 @@ func readCommits(in *wire.Reader) []Committed {
 		timeMS = int64(uint64(timeMS) + uint64(in.Varint()))
 		c.TimeMS = timeMS
 		if flags&hasEpoch != 0 {
-			c.Epoch = int32(in.Uvarint(math.MaxInt32))
+			c.Epoch = readInt32(in)
 		}
 		if flags&hasMetadata != 0 {
 			c.Metadata = in.String()

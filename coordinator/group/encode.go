@@ -151,7 +151,7 @@ func appendCommits(b []byte, list []Committed) []byte {
 		b = binary.AppendVarint(b, int64(uint64(c.TimeMS)-uint64(timeMS))) // wraps, both ways
 		timeMS = c.TimeMS
 		if c.Epoch != noEpoch {
-			b = binary.AppendUvarint(b, uint64(c.Epoch))
+			b = binary.AppendVarint(b, int64(c.Epoch))
 		}
 		if c.Metadata != "" {
 			b = wire.AppendString(b, c.Metadata)
@@ -200,6 +200,7 @@ const (
 	UpdateBytes = 5 + 8 + countBytes
 	countBytes  = 3 // of a list or a string that fits an entry
 	refBytes    = 5 + 5
+	epochBytes  = binary.MaxVarintLen32
 	timeBytes   = binary.MaxVarintLen64
 )
 
@@ -222,7 +223,7 @@ func (i *Info) SizeBytes() int { return len(i.append(nil)) }
 func (c *Committed) SizeBytes() int {
 	n := refBytes + 1 + uvarintBytes(uint64(c.Offset)) + timeBytes
 	if c.Epoch != noEpoch {
-		n += uvarintBytes(uint64(c.Epoch))
+		n += epochBytes
 	}
 	if c.Metadata != "" {
 		n += countBytes + len(c.Metadata)

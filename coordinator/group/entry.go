@@ -15,26 +15,31 @@ type Body interface {
 }
 
 // Lead says that an agent leads at an epoch: appending it is the election. A
-// group shard has no replicas, so it is never unclean, and anybody may take over.
+// group shard has no replicas, so it is never unclean, and anybody may take
+// over, at an epoch above the present one.
 type Lead struct {
 	Epoch  siltstone.Epoch
 	Leader siltstone.Incarnation // the zero Incarnation, nobody, seals the shard
 }
 
-// Update changes groups. It is void outside its writer's epoch.
+// Update changes groups. It is void outside its writer's epoch: of another
+// epoch than the present one, or by anybody but the leader in office.
 type Update struct {
 	Epoch  siltstone.Epoch
 	Writer siltstone.Incarnation
 	Groups []GroupUpdate // each group once
 }
 
-// GroupUpdate changes one group: first Delete, then Set, then Forget, then Commit.
+// GroupUpdate changes one group: first Delete, then Set, then Forget, then
+// Commit. A group comes to be with Set or Commit. To delete one that is not
+// there, or forget offsets that are not, does nothing: a group may come and go
+// between two entries.
 type GroupUpdate struct {
-	ID     string
-	Delete bool  // the group and its offsets
-	Set    *Info // nil: as it was; a group that is not there gets the zero Info
+	ID     string // may be empty: offsets may be committed under that too
+	Delete bool   // the group and its offsets
+	Set    *Info  // nil: as it was; a group that is not there gets the zero Info
 	Forget []TopicPartition
-	Commit []Committed // each partition once, and none that Forget names
+	Commit []Committed // Forget and Commit together name each partition once
 }
 
 // TopicPartition names a partition by its topic's short number, which no other
@@ -46,19 +51,20 @@ type TopicPartition struct {
 
 // Info is a group but for its offsets: what a generation consists of.
 type Info struct {
-	Type       string // protocol type, "consumer" mostly; empty: only offsets were ever committed
+	Type string // protocol type, "consumer" mostly; empty: only offsets were ever committed
+	// Generation never falls, but in a group made anew by the Update that deleted it.
 	Generation int32
 	Protocol   string // that all members have; empty without members
 	Leader     string // a member's id; empty without members
 	// Assigned says that the leader's assignments are in: the group is stable.
-	Assigned  bool
+	Assigned  bool     // false without members
 	ChangedMS int64    // when it got these members
-	Members   []Member // in the order in which they came
+	Members   []Member // in the order in which they came; no id and no instance twice
 }
 
 // Member is one member of a generation.
 type Member struct {
-	ID                     string
+	ID                     string  // not empty
 	Instance               *string // group.instance.id (KIP-345)
 	ClientID               string
 	ClientHost             string
@@ -70,7 +76,7 @@ type Member struct {
 // Committed is an offset committed for a partition.
 type Committed struct {
 	TopicPartition
-	Offset   int64
+	Offset   int64 // not negative
 	Epoch    int32 // leader epoch of the record before it; -1: not known
 	Metadata string
 	TimeMS   int64 // of the commit
