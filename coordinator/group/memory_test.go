@@ -1,0 +1,70 @@
+package group
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/siltstone-io/siltstone/coordinator/ledger"
+)
+
+// consumers is a group as Kafka's Java client makes it: members with 100
+// offsets among them, all of topics with names of 20 characters.
+func consumers(n, members int) *Update {
+	u := GroupUpdate{ID: fmt.Sprintf("consumer-group-%06d", n), Set: &Info{
+		Type: "consumer", Protocol: "range", Generation: 7, Assigned: true, ChangedMS: 1_800_000_000_000,
+	}}
+	for i := range members {
+		m := Member{
+			ID:       fmt.Sprintf("consumer-group-%06d-1-6f1a1bd0-0f62-4d7e-9cd1-%012d", n, i),
+			ClientID: fmt.Sprintf("consumer-group-%06d-1", n), ClientHost: "/10.20.30.40", SessionMS: 45_000, RebalanceMS: 300_000,
+			Subscription: make([]byte, 60), Assignment: make([]byte, 90),
+		}
+		u.Set.Members = append(u.Set.Members, m)
+		u.Set.Leader = m.ID
+	}
+	for i := range 100 {
+		u.Commit = append(u.Commit, Committed{
+			TopicPartition: TopicPartition{uint32(40 + i/50), int32(i % 50)},
+			Offset:         1_000_000 + int64(i), Epoch: 12, TimeMS: 1_800_000_000_000 + int64(i), ExpireMS: -1,
+		})
+	}
+	return &Update{Epoch: 1, Writer: alice, Groups: []GroupUpdate{u}}
+}
+
+// foldMany is a shard of n groups, of 10 members and 100 offsets each.
+func foldMany(t testing.TB, n int) *State {
+	s := New()
+	for i := range n + 1 {
+		var b Body = &Lead{1, alice}
+		if i > 0 {
+			b = consumers(i, 10)
+		}
+		if c, err := s.Apply(ledger.Entry{Kind: b.Kind(), Body: b.Encode()}); err != nil || c.Void != "" {
+			t.Fatal(err, c.Void)
+		}
+	}
+	return s
+}
+
+func heapBytes() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// A cluster may have many thousand groups.
+func TestGroupIsSmall(t *testing.T) {
+	const groups, mostBytes = 500, 24 << 10
+	before := heapBytes()
+	s := foldMany(t, groups)
+	each := (heapBytes() - before) / groups
+	t.Logf("%d bytes", each)
+	if each > mostBytes || each < 1000 {
+		t.Errorf("a group of 10 members and 100 offsets takes %d bytes, %d at most", each, mostBytes)
+	}
+	runtime.KeepAlive(s)
+}
+
+const alice = 7
