@@ -55,6 +55,7 @@ func newRoot() *cobra.Command {
 	root.AddCommand(
 		newDev(),
 		newTopic(),
+		newGroup(),
 		newProduce(),
 		newConsume(),
 		newSegment(),
