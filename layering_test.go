@@ -44,6 +44,7 @@ var layers = []struct {
 
 	// What is kept in the coordinator; siblings are blind to each other.
 	{1, "coordinator/internal/wire", "."},
+	{1, "coordinator/internal/foldtest", "."},
 	{1, "coordinator/ledger", ". internal/planted coordinator coordinator/internal/wire tiered/bucket"},
 	{1, "coordinator/shard", ". kafka/batch coordinator coordinator/internal/wire coordinator/ledger tiered/segment"},
 	{1, "coordinator/topic", ". coordinator coordinator/internal/wire coordinator/ledger kafka/batch"},
@@ -85,7 +86,7 @@ var outside = []struct{ module, importers string }{
 	{"go.etcd.io/bbolt", "coordinator/embedded"},
 	{"golang.org/x/sync", "agent kafka gateway tiered/... coordinator/... cmd/siltstone sim bench"},
 	{"golang.org/x/sys", "coordinator/embedded tiered/bucket/local cmd/siltstone bench"},
-	{"pgregory.net/rapid", "tiered/bucket/buckettest coordinator/coordinatortest"},
+	{"pgregory.net/rapid", "tiered/bucket/buckettest coordinator/coordinatortest coordinator/internal/foldtest"},
 }
 
 func TestLayering(t *testing.T) {

@@ -34,7 +34,7 @@ type Update struct {
 // Commit. A group comes to be with Set or Commit. To delete one that is not
 // there, or forget offsets that are not, does nothing: a group may come and go
 // between two entries.
-type GroupUpdate struct {
+type GroupUpdate struct { //nolint:revive // Update is the entry
 	ID     string // may be empty: offsets may be committed under that too
 	Delete bool   // the group and its offsets
 	Set    *Info  // nil: as it was; a group that is not there gets the zero Info

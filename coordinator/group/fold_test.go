@@ -1,45 +1,361 @@
 package group
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/coordinator"
+	"github.com/siltstone-io/siltstone/coordinator/internal/foldtest"
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
 )
 
 var _ ledger.Fold[Change] = (*State)(nil)
 
-func TestSmoke(t *testing.T) {
-	s := New()
-	inst := "i"
-	set := &Info{Type: "consumer", Generation: 1, Protocol: "range", Leader: "b", Assigned: true, ChangedMS: 5, Members: []Member{
-		{ID: "a", ClientID: "c", ClientHost: "h", SessionMS: 1, RebalanceMS: 2, Subscription: []byte("s"), Assignment: []byte("x")},
-		{ID: "b", Instance: &inst, ClientID: "c", ClientHost: "h", SessionMS: 1, RebalanceMS: 2, Subscription: []byte("s")},
-	}}
-	bodies := []Body{
-		&Lead{1, 7},
-		&Update{1, 7, []GroupUpdate{{ID: "g", Set: set, Commit: []Committed{{TopicPartition{3, 1}, 9, -1, "m", 7, -1}, {TopicPartition{2, 0}, 9, 4, "", 6, 50}}}}},
+const (
+	alice siltstone.Incarnation = 0xa11ce
+	bob   siltstone.Incarnation = 0xb0b
+)
+
+var leadAlice = &Lead{Epoch: 1, Leader: alice}
+
+// folder folds bodies one after the other.
+type folder struct {
+	t   *testing.T
+	s   *State
+	seq coordinator.Seq
+}
+
+func newFolder(t *testing.T, bodies ...Body) *folder {
+	return &folder{t: t, s: folded(bodies...), seq: coordinator.Seq(len(bodies))}
+}
+
+func (f *folder) apply(b Body) Change {
+	f.t.Helper()
+	f.seq++
+	c, err := f.s.Apply(ledger.Entry{Seq: f.seq, Kind: b.Kind(), Body: b.Encode()})
+	if err != nil {
+		f.t.Fatalf("%T: %v", b, err)
 	}
-	for i, b := range bodies {
-		c, err := s.Apply(ledger.Entry{Seq: 1, Kind: b.Kind(), Body: b.Encode()})
-		if err != nil || c.Void != "" {
-			t.Fatal(i, c, err)
+	return c
+}
+
+// must folds a body that is not void.
+func (f *folder) must(b Body) Change {
+	f.t.Helper()
+	c := f.apply(b)
+	if c.Void != "" {
+		f.t.Fatalf("%T %+v is void: %s", b, b, c.Void)
+	}
+	return c
+}
+
+// void folds a body that breaks the rules, for a reason with these words, and changes nothing.
+func (f *folder) void(why string, b Body) {
+	f.t.Helper()
+	before := foldtest.Rows(f.s)
+	c := f.apply(b)
+	if c.Void == "" || !strings.Contains(c.Void, why) {
+		f.t.Errorf("%T %+v: void for %q, want %q", b, b, c.Void, why)
+	}
+	if c.Elected {
+		f.t.Errorf("%T is void, and elects", b)
+	}
+	if after := foldtest.Rows(f.s); !bytes.Equal(before, after) {
+		f.t.Errorf("%T is void, and changed the state", b)
+	}
+}
+
+func (f *folder) group(id string) *Group {
+	f.t.Helper()
+	g, ok := f.s.Group(id)
+	if !ok {
+		f.t.Fatalf("no group %q", id)
+	}
+	return g
+}
+
+// update is one by alice at epoch 1.
+func update(groups ...GroupUpdate) *Update { return &Update{Epoch: 1, Writer: alice, Groups: groups} }
+
+// info is a group in a generation, with members of these ids, led by the first.
+func info(generation int32, ids ...string) *Info {
+	i := &Info{Type: "consumer", Generation: generation, ChangedMS: 1_800_000_000_000 + int64(generation)}
+	for _, id := range ids {
+		i.Members = append(i.Members, Member{
+			ID: id, ClientID: "client", ClientHost: "/10.0.0.1", SessionMS: 45_000, RebalanceMS: 300_000,
+			Subscription: []byte("topics"), Assignment: []byte("of " + id),
+		})
+		i.Protocol, i.Leader, i.Assigned = "range", ids[0], true
+	}
+	return i
+}
+
+// with changes an Info.
+func with(i *Info, change func(*Info)) *Info {
+	change(i)
+	return i
+}
+
+func at(topic uint32, partition int32) TopicPartition { return TopicPartition{topic, partition} }
+
+func offset(topic uint32, partition int32, off int64) Committed {
+	return Committed{TopicPartition: at(topic, partition), Offset: off, Epoch: 1, TimeMS: 1_800_000_000_000, ExpireMS: -1}
+}
+
+func TestWhoMayAppend(t *testing.T) {
+	f := newFolder(t)
+	one := GroupUpdate{ID: "g", Commit: []Committed{offset(1, 0, 5)}}
+	f.void("epoch 1, the shard is at 0", update(one))
+	f.void("nobody leads", &Update{Groups: []GroupUpdate{one}})
+	f.void("epoch 0", &Lead{Epoch: 0, Leader: alice})
+	if c := f.must(leadAlice); !c.Elected || f.s.Sealed() {
+		t.Errorf("%+v, sealed %v", c, f.s.Sealed())
+	}
+	f.void("epoch 1, the shard is at 1", leadAlice)
+	f.void("epoch 1, the shard is at 1", &Lead{Epoch: 1, Leader: bob})
+	f.void("epoch 1, the shard is at 1", &Lead{Epoch: 1})
+	f.void("the leader is", &Update{Epoch: 1, Writer: bob, Groups: []GroupUpdate{one}})
+	f.void("the leader is", &Update{Epoch: 1, Groups: []GroupUpdate{one}})
+	f.must(update(one))
+	f.must(&Lead{Epoch: 4, Leader: bob})
+	if f.s.Epoch() != 4 || f.s.Leader() != bob {
+		t.Errorf("led by %s at %d", f.s.Leader(), f.s.Epoch())
+	}
+	f.void("epoch 1, the shard is at 4", update(one))
+	f.void("epoch 3", &Lead{Epoch: 3, Leader: alice})
+	f.void("epoch 5", &Update{Epoch: 5, Writer: bob, Groups: []GroupUpdate{one}})
+	if c := f.must(&Lead{Epoch: 5}); !c.Elected || !f.s.Sealed() || f.s.Leader() != 0 {
+		t.Errorf("%+v, sealed %v, led by %s", c, f.s.Sealed(), f.s.Leader())
+	}
+	f.void("nobody leads", &Update{Epoch: 5, Writer: bob, Groups: []GroupUpdate{one}})
+	f.void("nobody leads", &Update{Epoch: 5, Groups: []GroupUpdate{one}})
+	f.must(&Lead{Epoch: 6, Leader: alice})
+	f.must(&Update{Epoch: 6, Writer: alice, Groups: []GroupUpdate{one}})
+}
+
+func TestGroupsChange(t *testing.T) {
+	f := newFolder(t, leadAlice)
+	f.must(update(
+		GroupUpdate{ID: "b", Set: info(1, "m1", "m2"), Commit: []Committed{offset(7, 1, 10), offset(7, 0, 20), offset(3, 5, 30)}},
+		GroupUpdate{ID: "a", Commit: []Committed{offset(7, 1, 1)}},
+	))
+	b := f.group("b")
+	if d := cmp.Diff(*info(1, "m1", "m2"), b.Info); d != "" {
+		t.Error(d)
+	}
+	if a := f.group("a"); a.Type != "" || a.Generation != 0 || len(a.Members) > 0 || len(a.Offsets) != 1 {
+		t.Errorf("of offsets only: %+v", a)
+	}
+
+	// Set leaves offsets, and offsets leave the rest.
+	f.must(update(GroupUpdate{ID: "b", Set: info(2, "m2")}))
+	f.must(update(GroupUpdate{ID: "b", Forget: []TopicPartition{at(7, 1), at(9, 9)}, Commit: []Committed{offset(7, 0, 21)}}))
+	want := map[TopicPartition]Committed{at(7, 0): offset(7, 0, 21), at(3, 5): offset(3, 5, 30)}
+	if d := cmp.Diff(want, b.Offsets); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(*info(2, "m2"), b.Info); d != "" {
+		t.Error(d)
+	}
+
+	// All at once: what was is deleted first, and the generation begins anew.
+	f.must(update(GroupUpdate{ID: "b", Delete: true, Set: info(0, "m3"), Forget: []TopicPartition{at(3, 5)}, Commit: []Committed{offset(8, 0, 1)}}))
+	b = f.group("b")
+	if d := cmp.Diff(map[TopicPartition]Committed{at(8, 0): offset(8, 0, 1)}, b.Offsets); d != "" || b.Generation != 0 || b.Leader != "m3" {
+		t.Error(d, b.Info)
+	}
+	f.must(update(GroupUpdate{ID: "b", Delete: true}, GroupUpdate{ID: "a", Delete: true, Commit: []Committed{offset(1, 0, 2)}}))
+	if _, ok := f.s.Group("b"); ok {
+		t.Error("b is still there")
+	}
+	if d := cmp.Diff(map[TopicPartition]Committed{at(1, 0): offset(1, 0, 2)}, f.group("a").Offsets); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestNothingToDoIsNotVoid(t *testing.T) {
+	f := newFolder(t, leadAlice)
+	before := foldtest.Rows(f.s)
+	f.must(update())
+	f.must(update(
+		GroupUpdate{ID: "a"},
+		GroupUpdate{ID: "b", Delete: true},
+		GroupUpdate{ID: "c", Delete: true, Forget: []TopicPartition{at(1, 1)}},
+	))
+	if after := foldtest.Rows(f.s); !bytes.Equal(before, after) {
+		t.Errorf("%x became %x", before, after)
+	}
+	f.must(update(GroupUpdate{ID: "a", Set: &Info{}}))
+	f.group("a")
+}
+
+func TestGroupsAreSorted(t *testing.T) {
+	f := newFolder(t, leadAlice)
+	for _, id := range []string{"b", "", "aa", "a", "\xff", "b\x00"} {
+		f.must(update(GroupUpdate{ID: id, Set: info(1)}))
+	}
+	var ids []string
+	for g := range f.s.Groups() {
+		ids = append(ids, g.ID)
+	}
+	if want := []string{"", "a", "aa", "b", "b\x00", "\xff"}; !slices.Equal(ids, want) {
+		t.Errorf("%q, want %q", ids, want)
+	}
+	for g := range f.s.Groups() {
+		if g.ID == "a" {
+			break
 		}
 	}
+}
+
+func TestVoid(t *testing.T) {
+	f := newFolder(t, leadAlice, update(
+		GroupUpdate{ID: "g", Set: info(5, "m1"), Commit: []Committed{offset(1, 0, 5)}},
+		GroupUpdate{ID: "empty", Set: info(3)},
+	))
+	fine := GroupUpdate{ID: "fine", Set: info(1, "m"), Commit: []Committed{offset(2, 0, 2)}}
+	instance := "i"
+	for _, tt := range []struct {
+		why    string
+		update GroupUpdate
+	}{
+		{`"fine" is named twice`, fine},
+		{"generation 4 after 5", GroupUpdate{ID: "g", Set: info(4, "m1")}},
+		{"generation 0 after 3", GroupUpdate{ID: "empty", Set: &Info{}}},
+		{"is over", GroupUpdate{ID: "g", Delete: true, Set: info(-1, "m1")}},
+		{"without an id", GroupUpdate{ID: "g", Set: info(6, "m1", "")}},
+		{"named twice", GroupUpdate{ID: "g", Set: info(6, "m1", "m2", "m1")}},
+		{"instance \"i\" is of two", GroupUpdate{ID: "g", Set: with(info(6, "m1", "m2", "m3"), func(i *Info) {
+			i.Members[0].Instance, i.Members[2].Instance = &instance, &instance
+		})}},
+		{"3 is over 2", GroupUpdate{ID: "g", Set: with(info(6, "m1", "m2"), func(i *Info) { i.Leader = "m3" })}},
+		{"without a leader", GroupUpdate{ID: "g", Set: with(info(6, "m1", "m2"), func(i *Info) { i.Leader = "" })}},
+		{"1 is over 0", GroupUpdate{ID: "g", Set: with(info(6), func(i *Info) { i.Leader = "m1" })}},
+		{"without members", GroupUpdate{ID: "g", Set: with(info(6), func(i *Info) { i.Protocol = "range" })}},
+		{"without members", GroupUpdate{ID: "g", Set: with(info(6), func(i *Info) { i.Assigned = true })}},
+		{"partition 1 of topic number 2 is named twice", GroupUpdate{ID: "g", Commit: []Committed{offset(2, 1, 3), offset(2, 0, 3), offset(2, 1, 4)}}},
+		{"partition 1 of topic number 2 is named twice", GroupUpdate{ID: "g", Forget: []TopicPartition{at(2, 1)}, Commit: []Committed{offset(2, 1, 3)}}},
+		{"partition 1 of topic number 2 is named twice", GroupUpdate{ID: "g", Forget: []TopicPartition{at(2, 1), at(2, 1)}}},
+		{"partition -1", GroupUpdate{ID: "g", Commit: []Committed{offset(2, -1, 3)}}},
+		{"partition -7", GroupUpdate{ID: "g", Forget: []TopicPartition{at(2, 3), at(2, -7)}}},
+		{"is over", GroupUpdate{ID: "g", Commit: []Committed{offset(2, 1, -1)}}},
+	} {
+		// Whatever else the entry says, nothing of it comes to be.
+		f.void(tt.why, update(fine, tt.update))
+	}
+	f.must(update(fine))
+}
+
+func TestBrokenEntries(t *testing.T) {
+	f := newFolder(t, leadAlice)
+	for _, kind := range []byte{0, KindUpdate + 1, 255} {
+		if _, err := f.s.Apply(ledger.Entry{Kind: kind}); !errors.Is(err, siltstone.ErrNewerFormat) {
+			t.Errorf("kind %d: %v", kind, err)
+		}
+	}
+	whole := update(GroupUpdate{ID: "g", Set: info(1, "m1", "m2"), Forget: []TopicPartition{at(1, 1)}, Commit: []Committed{offset(1, 0, 5)}}).Encode()
+	for n := range whole {
+		if c, err := f.s.Apply(ledger.Entry{Kind: KindUpdate, Body: whole[:n]}); err != nil || c.Void == "" {
+			t.Fatalf("the first %d bytes: %+v, %v", n, c, err)
+		}
+	}
+	if c, err := f.s.Apply(ledger.Entry{Kind: KindUpdate, Body: append(slices.Clone(whole), 0)}); err != nil || c.Void == "" {
+		t.Errorf("a byte more: %+v, %v", c, err)
+	}
+	if c, err := f.s.Apply(ledger.Entry{Kind: KindUpdate, Body: whole}); err != nil || c.Void != "" {
+		t.Errorf("all of it: %+v, %v", c, err)
+	}
+}
+
+// A fold is given bodies that are read only, and good during the call.
+func TestFoldKeepsNothingOfTheEntry(t *testing.T) {
+	instance := "instance"
+	u := update(GroupUpdate{ID: "g", Set: with(info(1, "m1", "m2"), func(i *Info) { i.Members[1].Instance = &instance }), Commit: []Committed{offset(1, 0, 5)}})
+	u.Groups[0].Commit[0].Metadata = "metadata"
+	f := newFolder(t, leadAlice)
+	body := u.Encode()
+	if c, err := f.s.Apply(ledger.Entry{Kind: KindUpdate, Body: body}); err != nil || c.Void != "" {
+		t.Fatal(err, c.Void)
+	}
+	rows := foldtest.Rows(f.s)
+	for i := range body {
+		body[i] = 'x'
+	}
+	if !bytes.Equal(rows, foldtest.Rows(f.s)) {
+		t.Error("the state changed with an entry's bytes")
+	}
 	again := New()
-	for k, v := range s.Rows {
+	for k, v := range f.s.Rows {
+		k, v := bytes.Clone(k), bytes.Clone(v)
 		if err := again.Restore(k, v); err != nil {
 			t.Fatal(err)
 		}
+		for i := range v {
+			v[i] = 'x'
+		}
 	}
-	g, _ := s.Group("g")
-	h, _ := again.Group("g")
-	if d := cmp.Diff(g, h); d != "" || again.Leader() != 7 || again.Epoch() != siltstone.Epoch(1) {
-		t.Error(d)
+	if !bytes.Equal(rows, foldtest.Rows(again)) {
+		t.Error("the state changed with a row's bytes")
 	}
-	if d := cmp.Diff(*set, g.Info); d != "" {
-		t.Error(d)
+}
+
+func TestRestoreRefuses(t *testing.T) {
+	row := func(i *Info, c ...Committed) []byte { return appendCommits(i.append(nil), c) }
+	for name, value := range map[string][]byte{
+		"nothing":           {},
+		"leader unknown":    row(with(info(1, "m1"), func(i *Info) { i.Leader = "m2" })),
+		"no leader":         row(with(info(1, "m1"), func(i *Info) { i.Leader = "" })),
+		"a member twice":    row(info(1, "m1", "m1")),
+		"assigned to none":  row(with(info(1), func(i *Info) { i.Assigned = true })),
+		"a partition twice": row(info(1), offset(1, 1, 1), offset(1, 1, 2)),
+		"negative offset":   row(info(1), offset(1, 1, -5)),
+		"left over":         append(row(info(1, "m1")), 0),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := New()
+			if err := s.Restore([]byte("\x01g"), value); !errors.Is(err, siltstone.ErrCorrupt) {
+				t.Error(err)
+			}
+		})
+	}
+	s := New()
+	good := row(info(1, "m1"), offset(1, 1, 1))
+	if err := s.Restore([]byte("\x01g"), good); err != nil {
+		t.Error(err)
+	}
+	if err := s.Restore([]byte("\x01g"), good); !errors.Is(err, siltstone.ErrCorrupt) {
+		t.Errorf("a group twice: %v", err)
+	}
+	for _, key := range []string{"", "\x00\x00", "\x02", "\x02g"} {
+		if err := s.Restore([]byte(key), nil); !errors.Is(err, siltstone.ErrNewerFormat) {
+			t.Errorf("key %x: %v", key, err)
+		}
+	}
+}
+
+func TestOf(t *testing.T) {
+	var shards [Count]int
+	for i := range 16_000 {
+		shards[Of(fmt.Sprintf("group-%d", i))]++
+	}
+	for i, n := range shards {
+		if n < 800 || n > 1200 {
+			t.Errorf("shard %d has %d of 16,000 groups", i, n)
+		}
+	}
+	for id, want := range map[string]int{"": 15, "console-consumer-12345": 11, "connect-cluster": 1} {
+		if got := Of(id); got != want {
+			t.Errorf("group %q is of shard %d, was of %d", id, got, want)
+		}
+	}
+	if got := Ledger(7); got != "group-07" {
+		t.Error(got)
 	}
 }

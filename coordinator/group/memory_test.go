@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
-
-	"github.com/siltstone-io/siltstone/coordinator/ledger"
 )
 
 // consumers is a group as Kafka's Java client makes it: members with 100
@@ -33,18 +31,12 @@ func consumers(n, members int) *Update {
 }
 
 // foldMany is a shard of n groups, of 10 members and 100 offsets each.
-func foldMany(t testing.TB, n int) *State {
-	s := New()
-	for i := range n + 1 {
-		var b Body = &Lead{1, alice}
-		if i > 0 {
-			b = consumers(i, 10)
-		}
-		if c, err := s.Apply(ledger.Entry{Kind: b.Kind(), Body: b.Encode()}); err != nil || c.Void != "" {
-			t.Fatal(err, c.Void)
-		}
+func foldMany(n int) *State {
+	bodies := []Body{leadAlice}
+	for i := range n {
+		bodies = append(bodies, consumers(i, 10))
 	}
-	return s
+	return folded(bodies...)
 }
 
 func heapBytes() int64 {
@@ -58,7 +50,7 @@ func heapBytes() int64 {
 func TestGroupIsSmall(t *testing.T) {
 	const groups, mostBytes = 500, 24 << 10
 	before := heapBytes()
-	s := foldMany(t, groups)
+	s := foldMany(groups)
 	each := (heapBytes() - before) / groups
 	t.Logf("%d bytes", each)
 	if each > mostBytes || each < 1000 {
@@ -66,5 +58,3 @@ func TestGroupIsSmall(t *testing.T) {
 	}
 	runtime.KeepAlive(s)
 }
-
-const alice = 7

@@ -52,8 +52,7 @@ func (s *State) restoreGroup(id string, in *wire.Reader) {
 	u := GroupUpdate{ID: id, Set: &info, Commit: offsets}
 	if why := u.check(nil); why != "" || s.groups[id] != nil {
 		in.Fail("group %q: %s", id, cmp.Or(why, "there already"))
+		return
 	}
-	if in.Err() == nil {
-		s.change(&u)
-	}
+	s.change(&u)
 }
