@@ -7,6 +7,7 @@ import (
 
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator"
+	"github.com/siltstone-io/siltstone/coordinator/group"
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
 	"github.com/siltstone-io/siltstone/coordinator/shard"
 	"github.com/siltstone-io/siltstone/coordinator/topic"
@@ -23,6 +24,7 @@ type core struct {
 
 	cluster clusterLedger
 	shards  [shard.Count]*ledShard
+	groups  [group.Count]*groupShard
 	parts   map[siltstone.TopicPartition]*partition
 
 	queue       []*appendOp // wait for memory, oldest first
@@ -35,7 +37,10 @@ type core struct {
 	uploading   int
 	nextObject  uint64
 
+	producerIDs producerIDs
+
 	deadlines deadlines
+	begun     bool // the topics are known, and shards are loaded
 	draining  bool
 
 	statusStale bool
@@ -53,6 +58,9 @@ func newCore(a *Agent) *core {
 	for i := range c.shards {
 		c.shards[i] = newLedShard(i)
 		c.shards[i].log.Bug = a.opts.Plant
+	}
+	for i := range c.groups {
+		c.groups[i] = newGroupShard(i)
 	}
 	return c
 }
@@ -111,6 +119,12 @@ func (c *core) turn() {
 			c.checkpointIfDue(&s.unstored, s.log.Name(), s.log.Checkpoint)
 		}
 	}
+	for _, s := range c.groups {
+		c.turnGroups(s)
+		if s.leads() {
+			c.checkpointIfDue(&s.unstored, s.log.Name(), s.log.Checkpoint)
+		}
+	}
 	c.slabs.evict()
 	c.releaseFlushed()
 	c.admit()
@@ -130,6 +144,12 @@ func (c *core) untilDue() time.Duration {
 	}
 	sooner(c.flushDue())
 	for _, s := range c.shards {
+		if s.leads() {
+			sooner(c.checkpointDue(&s.unstored))
+		}
+	}
+	for _, s := range c.groups {
+		sooner(c.groupsDue(s))
 		if s.leads() {
 			sooner(c.checkpointDue(&s.unstored))
 		}
@@ -201,6 +221,9 @@ func (c *core) abandon() {
 		for _, p := range s.parts {
 			p.fail(c, errStopped)
 		}
+	}
+	for _, s := range c.groups {
+		c.stopMachine(s)
 	}
 	c.release(c.withheld)
 	c.abandonQueued()

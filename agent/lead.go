@@ -197,5 +197,10 @@ func (c *core) drained() bool {
 			return false
 		}
 	}
+	for _, s := range c.groups {
+		if s.leads() || s.log.Busy() || s.unstored.checkpointing {
+			return false
+		}
+	}
 	return c.uncutBytes == 0 && c.uploading == 0
 }

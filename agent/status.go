@@ -27,13 +27,19 @@ func (c *core) publish() {
 			s.Epochs[i] = sh.epoch
 		}
 	}
-	switch behind := slices.Index(s.Epochs, -1); {
+	s.Groups = make([]bool, len(c.groups))
+	for i, g := range c.groups {
+		s.Groups[i] = g.leads() && !c.draining
+	}
+	switch behind, groupsBehind := slices.Index(s.Epochs, -1), slices.Index(s.Groups, false); {
 	case c.draining:
 		s.Why = "stopping"
 	case !c.cluster.ready:
 		s.Why = "reading the cluster's ledger"
 	case behind >= 0:
 		s.Why = fmt.Sprintf("does not lead %s yet", c.shards[behind].log.Name())
+	case groupsBehind >= 0:
+		s.Why = fmt.Sprintf("does not lead %s yet", c.groups[groupsBehind].log.Name())
 	default:
 		s.Ready = true
 	}
@@ -51,6 +57,8 @@ type Status struct {
 	Why string
 	// Epochs of the shards that it leads; -1 for the others. Not to be changed.
 	Epochs []siltstone.Epoch
+	// Groups are the group shards whose groups it coordinates. Not to be changed.
+	Groups []bool
 }
 
 // Status is the newest.

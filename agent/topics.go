@@ -103,10 +103,16 @@ func (e *clusterLoaded) handle(c *core) {
 		c.addPartitions(t, nil)
 	}
 	c.removeDeleted()
+	c.topicsDeleted()
+	if c.begun {
+		return
+	}
+	c.begun = true
 	for _, s := range c.shards {
-		if s.state == loading {
-			c.load(s)
-		}
+		c.load(s)
+	}
+	for _, s := range c.groups {
+		c.loadGroups(s)
 	}
 }
 
@@ -182,6 +188,7 @@ func (c *core) foldedTopics(ch *topic.Change, by *changeOp) {
 	}
 	if len(ch.Deleted) > 0 {
 		c.removeDeleted()
+		c.topicsDeleted()
 	}
 	if by != nil && by.opening == 0 {
 		close(by.done)

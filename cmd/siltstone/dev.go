@@ -25,6 +25,7 @@ import (
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/agent"
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
+	"github.com/siltstone-io/siltstone/coordinator/topic"
 	"github.com/siltstone-io/siltstone/gateway"
 	"github.com/siltstone-io/siltstone/kafka"
 )
@@ -100,7 +101,7 @@ func (d *dev) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	engine, cluster, err := newEngine(ctx, stores, log, metrics)
+	engine, cluster, isNew, err := newEngine(ctx, stores, log, metrics)
 	if err != nil {
 		return explainFolder(dir, err)
 	}
@@ -120,6 +121,11 @@ func (d *dev) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	g.Go(func() error {
 		select {
 		case <-engine.Ready():
+			if isNew {
+				if err := setForDevelopment(running, engine); err != nil {
+					return err
+				}
+			}
 			greet(stdout, dir, kafkaPort.Addr(), httpPort.Addr())
 		case <-running.Done():
 		}
@@ -132,14 +138,27 @@ func (d *dev) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	return nil
 }
 
-// newEngine makes the one agent of the cluster that the stores hold.
-func newEngine(ctx context.Context, s *stores, log *slog.Logger, metrics prometheus.Registerer) (*agent.Agent, siltstone.ClusterID, error) {
+// setForDevelopment gives a new cluster the settings that Kafka's own
+// configuration for development has: a first consumer need not wait for others.
+func setForDevelopment(ctx context.Context, engine *agent.Agent) error {
+	zero := "0"
+	var refused error
+	err := engine.Change(ctx, func(v *topic.View) (d topic.Decision) {
+		d, refused = topic.AlterCluster(v, []topic.ConfigOp{{Name: "group.initial.rebalance.delay.ms", Op: topic.Set, Value: &zero}})
+		return d
+	})
+	return errors.Join(err, refused)
+}
+
+// newEngine makes the one agent of the cluster that the stores hold, and says
+// whether they held none before.
+func newEngine(ctx context.Context, s *stores, log *slog.Logger, metrics prometheus.Registerer) (*agent.Agent, siltstone.ClusterID, bool, error) {
 	ledgers := ledger.NewClient(ledger.Options{Coordinator: s.coordinator, Bucket: s.bucket, Rand: rand.Uint64, Logger: log})
 	var fresh siltstone.ClusterID
 	_, _ = crand.Read(fresh[:]) // never fails
 	cluster, err := ledgers.EnsureClusterID(ctx, fresh)
 	if err != nil {
-		return nil, cluster, err
+		return nil, cluster, false, err
 	}
 	engine, err := agent.New(agent.Options{
 		Coordinator: s.coordinator,
@@ -152,7 +171,7 @@ func newEngine(ctx context.Context, s *stores, log *slog.Logger, metrics prometh
 		Flush:       agent.Flush{Eager: true, Wait: 10 * time.Millisecond},
 		Memory:      agent.Memory{Whole: 1 << 20}, // a local disk does not charge for requests
 	})
-	return engine, cluster, err
+	return engine, cluster, cluster == fresh, err
 }
 
 func newWeb(engine *agent.Agent, log *slog.Logger, metrics prometheus.Gatherer) *http.Server {

@@ -1,0 +1,280 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/siltstone-io/siltstone/coordinator/group"
+	"github.com/siltstone-io/siltstone/coordinator/ledger"
+)
+
+// joinUpdates is how long after one append to a group shard's ledger the next
+// begins, at the soonest: what is decided meanwhile goes into it together.
+const joinUpdates = 5 * time.Millisecond
+
+// A groupShard is one group shard as its leader, or who would lead it, keeps
+// it. The rules of leading are those of a log shard whose ISR is one agent:
+// whoever holds the coordinator takes it over as soon as it has read it.
+type groupShard struct {
+	log   *ledger.Log[*group.State, group.Change]
+	state shardState
+	// machine coordinates the groups while the shard is led; nil else.
+	machine *group.Machine
+	// update is proposed by the machine and not folded. Whatever else may
+	// take its slot, it is proposed again while this agent leads.
+	update *group.Update
+	// undecided: the machine may have something to propose.
+	undecided  bool
+	lastAppend time.Time
+
+	unstored unstored // while this agent leads
+}
+
+func newGroupShard(id int) *groupShard {
+	return &groupShard{log: ledger.New(group.Ledger(id), group.New())}
+}
+
+func (s *groupShard) leads() bool { return s.state == serving }
+
+// notServing says why the shard takes no requests; nil if it does.
+func (s *groupShard) notServing(c *core) error {
+	switch {
+	case c.draining || s.state == sealed:
+		return group.ErrNotCoordinator
+	case s.state != serving:
+		return group.ErrLoading
+	}
+	return nil
+}
+
+// answer tells those whose outcomes are there. It is called after whatever the
+// machine was told.
+func (s *groupShard) answer() {
+	s.undecided = true
+	for _, r := range s.machine.Answered() {
+		close(r.Common().Done)
+	}
+}
+
+// loadGroups reads a group shard's checkpoint and tail.
+func (c *core) loadGroups(s *groupShard) {
+	s.state, c.statusStale = loading, true
+	c.work(func(ctx context.Context) event {
+		got, err := loadFold(ctx, c.Agent, s.log.Name(), group.New)
+		return &groupsLoaded{s: s, got: got, err: err}
+	})
+}
+
+// groupsLoaded is a group shard as it stands in the stores.
+type groupsLoaded struct {
+	s   *groupShard
+	got ledger.Loaded[*group.State, group.Change]
+	err error
+}
+
+func (e *groupsLoaded) handle(c *core) {
+	s := e.s
+	if e.err != nil {
+		if c.workCtx.Err() == nil {
+			c.fail(fmt.Errorf("load %s: %w", s.log.Name(), e.err))
+		}
+		return
+	}
+	s.log.Replace(e.got.Fold, e.got.At)
+	s.unstored.restart(e.got.At, e.got.Checkpoint, c.now)
+	// Also where this agent led before the ledger was trimmed past its fold:
+	// what of its last update was committed is in the fold, and clients ask again.
+	c.deposeGroups(s)
+}
+
+// deposeGroups ends coordinating; clients ask again, here or elsewhere.
+func (c *core) deposeGroups(s *groupShard) {
+	s.state, c.statusStale = standing, true
+	c.stopMachine(s)
+}
+
+func (c *core) stopMachine(s *groupShard) {
+	s.update = nil
+	if s.machine != nil {
+		s.machine.Stop(group.ErrNotCoordinator)
+		s.answer()
+		s.machine = nil
+	}
+}
+
+// serveGroups begins coordinating, in an epoch that is this agent's own.
+func (c *core) serveGroups(s *groupShard) {
+	c.stopMachine(s)
+	s.state, c.statusStale = serving, true
+	s.machine = group.NewMachine(s.log.Fold(), group.Options{
+		Epoch:    s.log.Fold().Epoch(),
+		Writer:   c.opts.Incarnation,
+		Rand:     c.opts.Rand,
+		Settings: c.groupSettings,
+		Topic: func(name string) (uint32, bool) {
+			t, ok := c.Topics().Topic(name)
+			if !ok {
+				return 0, false
+			}
+			return t.Number, true
+		},
+		Exists: func(tp group.TopicPartition) bool {
+			t, ok := c.Topics().TopicByNumber(tp.Topic)
+			return ok && tp.Partition >= 0 && tp.Partition < t.Partitions
+		},
+		Bug: c.opts.Plant,
+	}, c.now)
+	s.machine.TopicsDeleted(c.now) // while nobody led
+	s.answer()
+}
+
+func (c *core) groupSettings() group.Settings {
+	o := c.Topics().Cluster()
+	return group.Settings{
+		InitialDelayMS: int32(o.GroupInitialDelayMS),
+		MinSessionMS:   int32(o.GroupMinSessionMS), MaxSessionMS: int32(o.GroupMaxSessionMS),
+		MaxMembers: int(o.GroupMaxMembers), MaxMetadataBytes: int(o.OffsetMetadataMaxBytes),
+		RetentionMS: o.OffsetsRetentionMS, RetentionCheckMS: o.OffsetsRetentionCheckMS,
+	}
+}
+
+// turnGroups does what is due in a group shard, and proposes its next entry if
+// its slot is free.
+func (c *core) turnGroups(s *groupShard) {
+	if s.leads() {
+		if due := s.machine.Due(); !due.IsZero() && !due.After(c.now) {
+			s.machine.Tick(c.now)
+			s.answer()
+		}
+	}
+	if s.state == loading || s.state == sealed || s.log.Busy() || c.failed != nil {
+		return
+	}
+	body := c.nextGroupEntry(s)
+	if body == nil {
+		return
+	}
+	p, err := s.log.Propose(body.Kind(), body.Encode(), c.now.UnixMilli(), c.nonce())
+	if err != nil {
+		c.fail(err)
+		return
+	}
+	s.lastAppend = c.now
+	c.work(func(ctx context.Context) event {
+		out, err := c.ledgers.Append(ctx, p)
+		return &groupsSettled{s: s, out: out, err: err}
+	})
+}
+
+// nextGroupEntry decides on the state as folded what to append; nil if nothing.
+func (c *core) nextGroupEntry(s *groupShard) group.Body {
+	switch {
+	case s.state == standing && c.draining:
+		return nil
+	case s.state == standing:
+		return &group.Lead{Epoch: s.log.Fold().Epoch() + 1, Leader: c.opts.Incarnation}
+	case c.now.Before(c.groupAppendDue(s)):
+		return nil
+	}
+	if s.update == nil && s.undecided {
+		s.undecided = false
+		s.update = s.machine.Propose()
+	}
+	switch {
+	case s.update != nil:
+		return s.update
+	case c.draining:
+		return &group.Lead{Epoch: s.log.Fold().Epoch() + 1}
+	}
+	return nil
+}
+
+// groupAppendDue is when the next append to a led shard may begin.
+func (c *core) groupAppendDue(s *groupShard) time.Time {
+	if c.draining {
+		return c.now
+	}
+	return s.lastAppend.Add(joinUpdates)
+}
+
+// groupsDue is when turnGroups has something to do with no event; zero if never.
+func (c *core) groupsDue(s *groupShard) time.Time {
+	if !s.leads() {
+		return time.Time{}
+	}
+	due := s.machine.Due()
+	if (s.undecided || s.update != nil) && !s.log.Busy() {
+		if at := c.groupAppendDue(s); due.IsZero() || at.Before(due) {
+			due = at
+		}
+	}
+	return due
+}
+
+// groupsSettled is the end of a proposal, whatever it is.
+type groupsSettled struct {
+	s   *groupShard
+	out ledger.Outcome
+	err error
+}
+
+func (e *groupsSettled) handle(c *core) {
+	if e.err != nil {
+		if c.workCtx.Err() == nil {
+			c.fail(fmt.Errorf("append to %s: %w", e.s.log.Name(), e.err))
+		}
+		return
+	}
+	changes, err := e.s.log.Settle(e.out)
+	for i := range changes {
+		c.foldedGroups(e.s, &changes[i])
+	}
+	switch {
+	case errors.Is(err, ledger.ErrTrimmed):
+		c.loadGroups(e.s)
+	case err != nil:
+		c.fail(err)
+	}
+}
+
+// foldedGroups does what an entry asks of who leads, or led.
+func (c *core) foldedGroups(s *groupShard, ch *ledger.Change[group.Change]) {
+	s.unstored.add(1, c.now)
+	if void := ch.Effect.Void; void != "" {
+		c.metrics.void()
+		c.opts.Log.Error("a ledger entry breaks the rules", "ledger", s.log.Name(), "seq", ch.Entry.Seq, "why", void)
+		if ch.Mine && s.leads() {
+			c.fail(fmt.Errorf("%s, entry %d: this agent's own is void: %s", s.log.Name(), ch.Entry.Seq, void))
+		}
+		return
+	}
+	fold := s.log.Fold()
+	switch {
+	case ch.Entry.Kind == group.KindUpdate && ch.Mine:
+		s.update = nil
+		s.machine.Folded(c.now)
+		s.answer()
+	case ch.Entry.Kind == group.KindUpdate && s.leads():
+		c.fail(fmt.Errorf("%s, entry %d: another's update, in the epoch of this agent", s.log.Name(), ch.Entry.Seq))
+	case ch.Entry.Kind != group.KindLead:
+	case fold.Sealed() && ch.Mine:
+		c.stopMachine(s)
+		s.state, c.statusStale = sealed, true
+	case fold.Leader() != c.opts.Incarnation:
+		c.deposeGroups(s)
+	case ch.Effect.Elected:
+		c.serveGroups(s)
+	}
+}
+
+// topicsDeleted lets groups forget the offsets of topics that are gone.
+func (c *core) topicsDeleted() {
+	for _, s := range c.groups {
+		if s.leads() {
+			s.machine.TopicsDeleted(c.now)
+			s.answer()
+		}
+	}
+}
