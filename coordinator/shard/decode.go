@@ -8,24 +8,6 @@ import (
 	"github.com/siltstone-io/siltstone/tiered/segment"
 )
 
-// list reads a counted list whose items take minBytes at least; nil if it is empty.
-func list[T any](in *wire.Reader, minBytes int, item func() T) []T {
-	n := in.Count(minBytes)
-	if n == 0 {
-		return nil
-	}
-	// Items are larger in memory than on the wire, by a factor that a lying
-	// count could use; so the list grows with what is really there.
-	all := make([]T, 0, min(n, 1024))
-	for range n {
-		all = append(all, item())
-		if in.Err() != nil {
-			return nil
-		}
-	}
-	return all
-}
-
 func readLead(in *wire.Reader) *Lead {
 	l := &Lead{Epoch: readEpoch(in), Unclean: in.Bool()}
 	l.Leader = siltstone.Incarnation(in.Uint64())
@@ -35,11 +17,11 @@ func readLead(in *wire.Reader) *Lead {
 
 func readOpen(in *wire.Reader) *Open {
 	o := &Open{Epoch: readEpoch(in), Writer: siltstone.Incarnation(in.Uint64())}
-	o.Topics = list(in, len(siltstone.TopicID{})+2, func() (t OpenTopic) {
+	o.Topics = wire.List(in, len(siltstone.TopicID{})+2, func() (t OpenTopic) {
 		copy(t.Topic[:], in.Bytes(len(t.Topic)))
 		t.Number = uint32(in.Uvarint(math.MaxUint32))
 		next := int64(0)
-		t.Partitions = list(in, 1, func() int32 {
+		t.Partitions = wire.List(in, 1, func() int32 {
 			p := next + int64(in.Uvarint(math.MaxInt32))
 			if p > math.MaxInt32 {
 				in.Fail("partition %d", p)
@@ -56,13 +38,13 @@ func readSegment(in *wire.Reader) *Segment {
 	s := &Segment{Epoch: readEpoch(in), Writer: siltstone.Incarnation(in.Uint64())}
 	ids := objects{segment.ObjectID{Incarnation: s.Writer}}
 	ext := newExtents()
-	s.Objects = list(in, minObjectBytes+1, func() SegmentObject {
-		return SegmentObject{ID: ids.read(in), Parts: list(in, minExtentBytes+1, func() Part {
+	s.Objects = wire.List(in, minObjectBytes+1, func() SegmentObject {
+		return SegmentObject{ID: ids.read(in), Parts: wire.List(in, minExtentBytes+1, func() Part {
 			p := Part{Extent: ext.read(in)}
 			head := in.Uvarint(1 << 36)
 			p.Epoch = readEpochDelta(in, s.Epoch, unzigzag(head>>1))
 			if head&1 == 1 {
-				p.Earlier = list(in, 2, func() EpochRun {
+				p.Earlier = wire.List(in, 2, func() EpochRun {
 					e := readEpochDelta(in, p.Epoch, in.Varint())
 					return EpochRun{Epoch: e, Offsets: int64(in.Uvarint(math.MaxInt64))}
 				})
@@ -77,16 +59,16 @@ func readReplace(in *wire.Reader) *Replace {
 	r := &Replace{}
 	var ids objects
 	at := newRefs()
-	r.Out = list(in, minObjectBytes+1, func() ReplaceOut {
-		return ReplaceOut{ID: ids.read(in), Parts: list(in, minRefBytes+1, func() (p Ref) {
+	r.Out = wire.List(in, minObjectBytes+1, func() ReplaceOut {
+		return ReplaceOut{ID: ids.read(in), Parts: wire.List(in, minRefBytes+1, func() (p Ref) {
 			p.Number, p.Partition = at.read(in)
 			p.Generation = uint32(in.Uvarint(math.MaxUint32))
 			return p
 		})}
 	})
 	ext := newExtents()
-	r.In = list(in, minObjectBytes+1, func() ReplaceIn {
-		return ReplaceIn{ID: ids.read(in), Parts: list(in, minExtentBytes, func() Extent {
+	r.In = wire.List(in, minObjectBytes+1, func() ReplaceIn {
+		return ReplaceIn{ID: ids.read(in), Parts: wire.List(in, minExtentBytes, func() Extent {
 			return ext.read(in)
 		})}
 	})
@@ -95,7 +77,7 @@ func readReplace(in *wire.Reader) *Replace {
 
 func readTrim(in *wire.Reader) *Trim {
 	at := newRefs()
-	return &Trim{Parts: list(in, minRefBytes+1, func() (p TrimPart) {
+	return &Trim{Parts: wire.List(in, minRefBytes+1, func() (p TrimPart) {
 		p.Number, p.Partition = at.read(in)
 		start := in.Uvarint(math.MaxInt64)
 		if start == 0 {
@@ -109,5 +91,5 @@ func readTrim(in *wire.Reader) *Trim {
 
 func readDrop(in *wire.Reader) *Drop {
 	var ids objects
-	return &Drop{Objects: list(in, minObjectBytes, func() segment.ObjectID { return ids.read(in) })}
+	return &Drop{Objects: wire.List(in, minObjectBytes, func() segment.ObjectID { return ids.read(in) })}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator"
+	"github.com/siltstone-io/siltstone/coordinator/internal/foldtest"
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
 	"github.com/siltstone-io/siltstone/tiered/segment"
 )
@@ -75,7 +76,7 @@ func (f *folder) must(b Body) Change {
 // void folds a body that breaks the rules, for a reason with these words, and changes nothing.
 func (f *folder) void(why string, b Body) {
 	f.t.Helper()
-	before := rows(f.s)
+	before := foldtest.Rows(f.s)
 	c := f.apply(b)
 	if c.Void == "" || !strings.Contains(c.Void, why) {
 		f.t.Errorf("%T %+v: void for %q, want %q", b, b, c.Void, why)
@@ -83,7 +84,7 @@ func (f *folder) void(why string, b Body) {
 	if c.Assigned != nil || c.Opened != nil || c.Trimmed != nil || c.Replaced != nil || c.Elected || c.Jumped {
 		f.t.Errorf("%T is void, and its change says %+v", b, c)
 	}
-	if after := rows(f.s); !bytes.Equal(before, after) {
+	if after := foldtest.Rows(f.s); !bytes.Equal(before, after) {
 		f.t.Errorf("%T is void, and changed the state", b)
 	}
 }
@@ -95,15 +96,6 @@ func (f *folder) partition(id siltstone.TopicID, n int32) *Partition {
 		f.t.Fatalf("partition %s is not open", tp(id, n))
 	}
 	return p
-}
-
-// rows is the whole checkpoint as bytes.
-func rows(s *State) []byte {
-	var b []byte
-	for k, v := range s.Rows {
-		b = append(append(append(b, k...), '='), v...)
-	}
-	return b
 }
 
 func ranges(p *Partition) []Range { return slices.Collect(p.Ranges(0)) }

@@ -1,23 +1,16 @@
 package shard
 
 import (
-	"bytes"
-	"encoding/hex"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator"
+	"github.com/siltstone-io/siltstone/coordinator/internal/foldtest"
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
 	"github.com/siltstone-io/siltstone/kafka/batch"
 	"github.com/siltstone-io/siltstone/tiered/segment"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // goldenBodies has an entry of each kind, with each part of its format.
 var goldenBodies = []Body{
@@ -83,63 +76,6 @@ func goldenState() *State {
 	return s
 }
 
-func TestGoldenEntries(t *testing.T) {
-	var b strings.Builder
-	for _, body := range goldenBodies {
-		fmt.Fprintf(&b, "%d %x\n", body.Kind(), body.Encode())
-	}
-	old := golden(t, "entries.v1.golden", b.String())
-	for i, line := range strings.Split(strings.TrimSpace(old), "\n") {
-		var kind byte
-		var body []byte
-		if _, err := fmt.Sscanf(line, "%d %x", &kind, &body); err != nil {
-			t.Fatal(err)
-		}
-		got, err := Decode(kind, body)
-		if err != nil || !bytes.Equal(got.Encode(), goldenBodies[i].Encode()) {
-			t.Errorf("line %d: %+v, %v", i+1, got, err)
-		}
-	}
-}
+func TestGoldenEntries(t *testing.T) { foldtest.GoldenEntries(t, goldenBodies, Decode) }
 
-func TestGoldenCheckpoint(t *testing.T) {
-	var b strings.Builder
-	for key, value := range goldenState().Rows {
-		fmt.Fprintf(&b, "%x %x\n", key, value)
-	}
-	old := golden(t, "checkpoint.v1.golden", b.String())
-	s := New()
-	for line := range strings.Lines(old) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		k, _ := hex.DecodeString(key)
-		v, _ := hex.DecodeString(value)
-		if err := s.Restore(k, v); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !bytes.Equal(rows(s), rows(goldenState())) {
-		t.Errorf("restored %x, want %x", rows(s), rows(goldenState()))
-	}
-}
-
-// golden compares with a file of testdata, and returns what stands there.
-func golden(t *testing.T, name, got string) string {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
-	}
-	return string(want)
-}
+func TestGoldenCheckpoint(t *testing.T) { foldtest.GoldenCheckpoint(t, goldenState(), New()) }

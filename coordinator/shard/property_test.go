@@ -2,7 +2,6 @@ package shard
 
 import (
 	"bytes"
-	"errors"
 	"slices"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator"
+	"github.com/siltstone-io/siltstone/coordinator/internal/foldtest"
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
 	"github.com/siltstone-io/siltstone/tiered/segment"
 )
@@ -203,36 +203,8 @@ func fold(t *rapid.T, s *State, entries []ledger.Entry) {
 	}
 }
 
-// restored is the state of a checkpoint's rows.
-func restored(t *rapid.T, from *State) *State {
-	s := New()
-	var last []byte
-	for key, value := range from.Rows {
-		if last != nil && bytes.Compare(last, key) >= 0 {
-			t.Fatalf("row %x comes after %x", key, last)
-		}
-		last = bytes.Clone(key)
-		if err := s.Restore(key, value); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return s
-}
-
 func TestCheckpointAndTailAreTheLedger(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		entries := drawLedger(t)
-		whole := New()
-		fold(t, whole, entries)
-		cut := rapid.IntRange(0, len(entries)).Draw(t, "cut")
-		head := New()
-		fold(t, head, entries[:cut])
-		again := restored(t, head)
-		fold(t, again, entries[cut:])
-		if !bytes.Equal(rows(whole), rows(again)) {
-			t.Fatalf("checkpoint at %d and tail: %x\nall entries:            %x", cut, rows(again), rows(whole))
-		}
-	})
+	rapid.Check(t, func(t *rapid.T) { foldtest.CheckpointAndTail(t, drawLedger(t), New, fold) })
 }
 
 func TestAnyOrderIsFolded(t *testing.T) {
@@ -256,48 +228,18 @@ func TestBodiesComeBack(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	for _, b := range goldenBodies {
-		f.Add(b.Kind(), b.Encode())
-	}
-	f.Fuzz(func(t *testing.T, kind byte, body []byte) {
-		b, err := Decode(kind, body)
-		if err != nil {
-			if !errors.Is(err, siltstone.ErrCorrupt) && !errors.Is(err, siltstone.ErrNewerFormat) {
-				t.Fatal(err)
+	foldtest.FuzzDecode(f, goldenBodies, Decode, func(kind byte, body []byte) error {
+		s := New()
+		for _, b := range []Body{leadAlice, openAll} {
+			if _, err := s.Apply(ledger.Entry{Kind: b.Kind(), Body: b.Encode()}); err != nil {
+				return err
 			}
-			return
 		}
-		again, err := Decode(kind, b.Encode())
-		if err != nil || !bytes.Equal(again.Encode(), b.Encode()) {
-			t.Fatalf("%+v came back as %+v: %v", b, again, err)
-		}
-		s := newFolder(t, leadAlice, openAll).s
-		if _, err := s.Apply(ledger.Entry{Seq: 3, Kind: kind, Body: body}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.Apply(ledger.Entry{Seq: 3, Kind: kind, Body: body})
+		return err
 	})
 }
 
 func FuzzRestore(f *testing.F) {
-	for key, value := range goldenState().Rows {
-		f.Add(bytes.Clone(key), bytes.Clone(value))
-	}
-	f.Fuzz(func(t *testing.T, key, value []byte) {
-		s := New()
-		if err := s.Restore(key, value); err != nil {
-			if !errors.Is(err, siltstone.ErrCorrupt) && !errors.Is(err, siltstone.ErrNewerFormat) {
-				t.Fatal(err)
-			}
-			return
-		}
-		again := New()
-		for k, v := range s.Rows {
-			if err := again.Restore(k, v); err != nil {
-				t.Fatalf("row %x, written again as %x: %v", value, v, err)
-			}
-		}
-		if !bytes.Equal(rows(s), rows(again)) {
-			t.Fatalf("%x came back as %x", rows(s), rows(again))
-		}
-	})
+	foldtest.FuzzRestore(f, goldenState(), New, func(*State) {})
 }

@@ -138,7 +138,7 @@ func (p *Partition) readRow(in *wire.Reader) {
 		in.Fail("start %d and indexed end %d, the end is %d", p.LogStart, p.Indexed, p.Next)
 	}
 	var last EpochStart
-	p.Epochs = list(in, 2, func() EpochStart {
+	p.Epochs = wire.List(in, 2, func() EpochStart {
 		last.Epoch = readEpochDelta(in, last.Epoch, -int64(in.Uvarint(math.MaxInt32)))
 		if last.Start += readOffset(in); last.Start > p.Next {
 			in.Fail("epoch %d starts at %d, the end is %d", last.Epoch, last.Start, p.Next)
@@ -153,7 +153,7 @@ func (p *Partition) readRow(in *wire.Reader) {
 		}
 		p.Producers[pr.ID] = pr
 	}
-	p.Aborted = list(in, 4, func() AbortedTxn {
+	p.Aborted = wire.List(in, 4, func() AbortedTxn {
 		return AbortedTxn{in.Varint(), readOffset(in), readOffset(in), readOffset(in)}
 	})
 }
@@ -207,7 +207,7 @@ func readProducer(in *wire.Reader) *Producer {
 	pr.CoordinatorEpoch = int32(readBetween(in, math.MinInt32, math.MaxInt32))
 	pr.LastTimestamp = in.Varint()
 	pr.TxnStart = readOffset(in) - 1
-	pr.Batches = list(in, 4, func() ProducerBatch {
+	pr.Batches = wire.List(in, 4, func() ProducerBatch {
 		b := ProducerBatch{Base: readOffset(in), Offsets: int32(in.Uvarint(math.MaxInt32))}
 		b.FirstSequence = int32(readBetween(in, math.MinInt32, math.MaxInt32))
 		b.Timestamp = in.Varint()

@@ -153,15 +153,15 @@ func Decode(kind byte, body []byte) (Body, error) {
 	var b Body
 	switch kind {
 	case KindCreate:
-		b = &CreateTopics{readList(in, idBytes+4, func() Created {
+		b = &CreateTopics{wire.List(in, idBytes+4, func() Created {
 			return Created{readID(in), in.String(), readPartitions(in), in.Varint(), readConfigs(in)}
 		})}
 	case KindDelete:
-		b = &DeleteTopics{readList(in, idBytes, func() siltstone.TopicID { return readID(in) })}
+		b = &DeleteTopics{wire.List(in, idBytes, func() siltstone.TopicID { return readID(in) })}
 	case KindAddPartitions:
-		b = &AddedPartitions{readList(in, idBytes+1, func() Grown { return Grown{readID(in), readPartitions(in)} })}
+		b = &AddedPartitions{wire.List(in, idBytes+1, func() Grown { return Grown{readID(in), readPartitions(in)} })}
 	case KindSetConfigs:
-		b = &SetConfigs{readList(in, idBytes+1, func() Configured { return Configured{readID(in), readConfigs(in)} })}
+		b = &SetConfigs{wire.List(in, idBytes+1, func() Configured { return Configured{readID(in), readConfigs(in)} })}
 	case KindSetCluster:
 		b = &SetCluster{readConfigs(in)}
 	case KindProducerIDs:
@@ -195,13 +195,4 @@ func readConfigs(in *wire.Reader) map[string]string {
 		configs[name] = in.String()
 	}
 	return configs
-}
-
-// readList reads a counted list whose items take minBytes at least; nil if it is empty.
-func readList[T any](in *wire.Reader, minBytes int, item func() T) []T {
-	var all []T
-	for range in.Count(minBytes) {
-		all = append(all, item())
-	}
-	return all
 }
