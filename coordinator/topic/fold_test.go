@@ -2,12 +2,10 @@ package topic
 
 import (
 	"bytes"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -16,19 +14,11 @@ import (
 
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator"
+	"github.com/siltstone-io/siltstone/coordinator/internal/foldtest"
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
 )
 
 var _ ledger.Fold[Change] = (*State)(nil)
-
-// rows is the whole checkpoint as bytes.
-func rows(s *State) []byte {
-	var b []byte
-	for k, v := range s.Rows {
-		b = append(append(append(b, k...), '='), v...)
-	}
-	return b
-}
 
 func entry(b Body) ledger.Entry { return ledger.Entry{Seq: 1, Kind: b.Kind(), Body: b.Encode()} }
 
@@ -41,7 +31,7 @@ func TestVoid(t *testing.T) {
 	if c, err := s.Apply(entry(&TakenIDs{0, 1000})); err != nil || c.Void != "" {
 		t.Fatal(err, c.Void)
 	}
-	before, view := rows(s), s.View()
+	before, view := foldtest.Rows(s), s.View()
 	create := func(topics ...Created) Body { return &CreateTopics{topics} }
 	fine := Created{ID: c, Name: "c", Partitions: 1}
 	for why, body := range map[string]Body{
@@ -66,7 +56,7 @@ func TestVoid(t *testing.T) {
 		if err != nil || !strings.Contains(c.Void, why) {
 			t.Errorf("%T %+v: void for %q, %v; want %q", body, body, c.Void, err, why)
 		}
-		if c.Created != nil || c.Deleted != nil || c.Changed != nil || c.Settings || !bytes.Equal(before, rows(s)) || s.View() != view {
+		if c.Created != nil || c.Deleted != nil || c.Changed != nil || c.Settings || !bytes.Equal(before, foldtest.Rows(s)) || s.View() != view {
 			t.Errorf("%T %+v is void, and changed something", body, body)
 		}
 	}
@@ -218,27 +208,7 @@ func sortedByID(ids [buckets]map[siltstone.TopicID]*Topic) []*Topic {
 }
 
 func TestCheckpointAndTailAreTheLedger(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		entries := drawLedger(t)
-		whole, head, again := New(), New(), New()
-		fold(t, whole, entries)
-		cut := rapid.IntRange(0, len(entries)).Draw(t, "cut")
-		fold(t, head, entries[:cut])
-		var last []byte
-		for key, value := range head.Rows {
-			if last != nil && bytes.Compare(last, key) >= 0 {
-				t.Fatalf("row %x comes after %x", key, last)
-			}
-			last = bytes.Clone(key)
-			if err := again.Restore(key, value); err != nil {
-				t.Fatal(err)
-			}
-		}
-		fold(t, again, entries[cut:])
-		if !bytes.Equal(rows(whole), rows(again)) {
-			t.Fatalf("checkpoint at %d and tail: %x\nall entries:            %x", cut, rows(again), rows(whole))
-		}
-	})
+	rapid.Check(t, func(t *rapid.T) { foldtest.CheckpointAndTail(t, drawLedger(t), New, fold) })
 }
 
 func TestAnyOrderIsFolded(t *testing.T) {
@@ -272,106 +242,32 @@ func goldenState() *State {
 	return s
 }
 
-func TestGolden(t *testing.T) {
-	var entries, checkpoint strings.Builder
-	for _, b := range goldenBodies {
-		fmt.Fprintf(&entries, "%d %x\n", b.Kind(), b.Encode())
-	}
-	for key, value := range goldenState().Rows {
-		fmt.Fprintf(&checkpoint, "%x %x\n", key, value)
-	}
-	old := New()
-	for line := range strings.Lines(golden(t, "entries.v1.golden", entries.String())) {
-		var e ledger.Entry
-		if _, err := fmt.Sscanf(line, "%d %x", &e.Kind, &e.Body); err != nil {
-			t.Fatal(err)
-		}
-		if c, err := old.Apply(e); err != nil || c.Void != "" {
-			t.Fatal(err, c.Void)
-		}
-	}
-	restored := New()
-	for line := range strings.Lines(golden(t, "checkpoint.v1.golden", checkpoint.String())) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		k, _ := hex.DecodeString(key)
-		v, _ := hex.DecodeString(value)
-		if err := restored.Restore(k, v); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if want := rows(goldenState()); !bytes.Equal(rows(old), want) || !bytes.Equal(rows(restored), want) {
-		t.Errorf("%x and %x, want %x", rows(old), rows(restored), want)
-	}
-}
+func TestGoldenEntries(t *testing.T) { foldtest.GoldenEntries(t, goldenBodies, Decode) }
 
-// golden compares with a file of testdata, and returns what stands there.
-func golden(t *testing.T, name, got string) string {
-	t.Helper()
-	path := "testdata/" + name
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
-	}
-	return string(want)
-}
+func TestGoldenCheckpoint(t *testing.T) { foldtest.GoldenCheckpoint(t, goldenState(), New()) }
 
 func FuzzDecode(f *testing.F) {
-	for _, b := range goldenBodies {
-		f.Add(b.Kind(), b.Encode())
-	}
-	f.Fuzz(func(t *testing.T, kind byte, body []byte) {
-		b, err := Decode(kind, body)
-		if err != nil {
-			if !errors.Is(err, siltstone.ErrCorrupt) && !errors.Is(err, siltstone.ErrNewerFormat) {
-				t.Fatal(err)
-			}
-			return
-		}
-		again, err := Decode(kind, b.Encode())
-		if err != nil || !bytes.Equal(again.Encode(), b.Encode()) {
-			t.Fatalf("%+v came back as %+v: %v", b, again, err)
-		}
+	foldtest.FuzzDecode(f, goldenBodies, Decode, func(kind byte, body []byte) error {
 		s := goldenState()
-		if _, err := s.Apply(ledger.Entry{Kind: kind, Body: body}); err != nil {
-			t.Fatal(err)
-		}
-		for _, topic := range s.View().All() {
-			Describe(s.View(), topic)
-		}
+		_, err := s.Apply(ledger.Entry{Kind: kind, Body: body})
+		describeAll(s)
+		return err
 	})
 }
 
 func FuzzRestore(f *testing.F) {
-	for key, value := range goldenState().Rows {
-		f.Add(bytes.Clone(key), bytes.Clone(value))
-	}
-	f.Fuzz(func(t *testing.T, key, value []byte) {
+	empty := func() *State {
 		s := New()
 		s.next = 100
-		if err := s.Restore(key, value); err != nil {
-			if !errors.Is(err, siltstone.ErrCorrupt) && !errors.Is(err, siltstone.ErrNewerFormat) {
-				t.Fatal(err)
-			}
-			return
-		}
-		again := New()
-		for k, v := range s.Rows {
-			if err := again.Restore(k, v); err != nil {
-				t.Fatalf("row %x, written again as %x: %v", value, v, err)
-			}
-		}
-		if !bytes.Equal(rows(s), rows(again)) {
-			t.Fatalf("%x came back as %x", rows(s), rows(again))
-		}
-	})
+		return s
+	}
+	foldtest.FuzzRestore(f, goldenState(), empty, describeAll)
+}
+
+func describeAll(s *State) {
+	for _, topic := range s.View().All() {
+		Describe(s.View(), topic)
+	}
 }
 
 func FuzzValues(f *testing.F) {

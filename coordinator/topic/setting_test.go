@@ -2,16 +2,16 @@ package topic
 
 import (
 	"errors"
-	"flag"
 	"fmt"
-	"github.com/google/go-cmp/cmp"
 	"os"
 	"slices"
 	"strings"
 	"testing"
-)
 
-var update = flag.Bool("update", false, "write the golden files and the table of docs/compatibility.md anew")
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/siltstone-io/siltstone/coordinator/internal/foldtest"
+)
 
 // TestEveryKafkaConfig compares the table with what Kafka 4.4.0's LogConfig
 // and ServerTopicConfigSynonyms define: name, type, default, first synonym.
@@ -172,7 +172,7 @@ const (
 // TestCompatibilityPage holds the page's table against the settings.
 func TestCompatibilityPage(t *testing.T) {
 	page, err := os.ReadFile(compatibility)
-	if err != nil && !*update {
+	if err != nil && !*foldtest.Update {
 		t.Fatal(err)
 	}
 	before, rest, opened := strings.Cut(string(page), begin)
@@ -181,7 +181,7 @@ func TestCompatibilityPage(t *testing.T) {
 		t.Fatalf("%s has no %s … %s", compatibility, strings.TrimSpace(begin), strings.TrimSpace(end))
 	}
 	want := tables()
-	if *update {
+	if *foldtest.Update {
 		if err := os.WriteFile(compatibility, []byte(before+begin+want+end+after), 0o644); err != nil {
 			t.Fatal(err)
 		}

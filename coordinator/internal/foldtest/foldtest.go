@@ -19,8 +19,9 @@ import (
 	"github.com/siltstone-io/siltstone"
 )
 
-// Update is the flag to write golden files anew.
-var Update = flag.Bool("update", false, "write the golden files anew")
+// Update is the flag to write anew what tests compare with: golden files, and
+// tables of pages.
+var Update = flag.Bool("update", false, "write anew what tests compare with: golden files, tables of docs")
 
 // Fold is of a ledger.Fold what does not depend on its changes.
 type Fold interface {
