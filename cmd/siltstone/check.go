@@ -75,8 +75,9 @@ func printReport(w io.Writer, dir string, r *check.Report) error {
 	if err := table(w, []string{"LEDGER", "LAST", "FLOOR", "CHECKPOINT"}, rows); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%s, %s; %s in %s in %s (%s)\n", plural(r.Topics, "topic"), plural(r.Partitions, "partition"),
-		plural(r.Records, "record"), plural(r.Batches, "batch"), plural(r.Objects, "object"), humanize.IBytes(uint64(r.Bytes)))
+	fmt.Fprintf(w, "%s, %s; %s in %s in %s (%s); %s, %s\n", plural(r.Topics, "topic"), plural(r.Partitions, "partition"),
+		plural(r.Records, "record"), plural(r.Batches, "batch"), plural(r.Objects, "object"), humanize.IBytes(uint64(r.Bytes)),
+		plural(r.Groups, "group"), plural(r.Offsets, "committed offset"))
 	if len(r.Orphans) > 0 {
 		fmt.Fprintf(w, "%s that nothing refers to, which is no error:\n", plural(len(r.Orphans), "object"))
 		for _, o := range r.Orphans {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
+	"github.com/siltstone-io/siltstone/tiered/check"
 )
 
 // newFolder makes a data folder of a cluster that has its id, and no more.
@@ -52,6 +53,16 @@ func TestCheckChangesNothing(t *testing.T) {
 	mustBeClean(t, dir)
 	if diff := cmp.Diff(before, files(t, dir)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestCheckPrintsCounts(t *testing.T) {
+	var out strings.Builder
+	if err := printReport(&out, "data", &check.Report{Topics: 1, Partitions: 3, Records: 7, Batches: 2, Objects: 1, Groups: 2, Offsets: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "\n1 topic, 3 partitions; 7 records in 2 batches in 1 object (0 B); 2 groups, 1 committed offset\nclean\n"; !strings.HasSuffix(out.String(), want) {
+		t.Errorf("%q, want it to end %q", out.String(), want)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator"
+	"github.com/siltstone-io/siltstone/coordinator/group"
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
 	"github.com/siltstone-io/siltstone/coordinator/shard"
 	"github.com/siltstone-io/siltstone/coordinator/topic"
@@ -31,6 +32,8 @@ type Report struct {
 	Ledgers    []Ledger  `json:"ledgers"`
 	Topics     int       `json:"topics"`
 	Partitions int       `json:"partitions"`
+	Groups     int       `json:"groups"`
+	Offsets    int       `json:"offsets"` // that groups have committed
 	Objects    int       `json:"objects"` // that a fold refers to
 	Bytes      int64     `json:"bytes"`   // of those
 	Batches    int64     `json:"batches"`
@@ -102,6 +105,13 @@ func (c *checker) run(ctx context.Context) error {
 			return err
 		}
 		c.checkShard(n, fold)
+	}
+	for n := range group.Count {
+		fold, err := checkLedger(ctx, c, group.Ledger(n), ofGroups)
+		if err != nil {
+			return err
+		}
+		c.checkGroups(n, fold)
 	}
 	return c.checkObjects(ctx)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator"
+	"github.com/siltstone-io/siltstone/coordinator/group"
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
 	"github.com/siltstone-io/siltstone/coordinator/shard"
 	"github.com/siltstone-io/siltstone/tiered/bucket"
@@ -31,7 +32,7 @@ func TestClean(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	want := Ledger{Name: shard.Ledger(shard.Of(c.tp)), Last: 5, Checkpoint: 4}
-	if !slices.Contains(r.Ledgers, want) || len(r.Ledgers) != 1+shard.Count {
+	if !slices.Contains(r.Ledgers, want) || len(r.Ledgers) != 1+shard.Count+group.Count {
 		t.Errorf("ledgers %+v, want among them %+v", r.Ledgers, want)
 	}
 }

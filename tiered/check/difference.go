@@ -7,11 +7,10 @@ import (
 	"slices"
 
 	"github.com/siltstone-io/siltstone/coordinator/shard"
-	"github.com/siltstone-io/siltstone/coordinator/topic"
 )
 
 // differentRows names the first row that two folds do not share.
-func differentRows(a, b *topic.State) string {
+func differentRows[F interface{ Rows(func(k, v []byte) bool) }](a, b F) string {
 	nextA, stopA := iter.Pull2(a.Rows)
 	defer stopA()
 	nextB, stopB := iter.Pull2(b.Rows)
@@ -23,9 +22,9 @@ func differentRows(a, b *topic.State) string {
 		case !okA && !okB:
 			return ""
 		case okA != okB || !bytes.Equal(keyA, keyB):
-			return fmt.Sprintf("row %x here, %x there", keyA, keyB)
+			return fmt.Sprintf("row %q here, %q there", keyA, keyB)
 		case !bytes.Equal(valueA, valueB):
-			return fmt.Sprintf("row %x", keyA)
+			return fmt.Sprintf("row %q", keyA)
 		}
 	}
 }

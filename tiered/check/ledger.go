@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/siltstone-io/siltstone/coordinator"
+	"github.com/siltstone-io/siltstone/coordinator/group"
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
 	"github.com/siltstone-io/siltstone/coordinator/shard"
 	"github.com/siltstone-io/siltstone/coordinator/topic"
@@ -21,7 +22,12 @@ var (
 	ofTopics = kind[*topic.State, topic.Change]{
 		empty:      topic.New,
 		void:       func(c topic.Change) string { return c.Void },
-		difference: differentRows,
+		difference: differentRows[*topic.State],
+	}
+	ofGroups = kind[*group.State, group.Change]{
+		empty:      group.New,
+		void:       func(c group.Change) string { return c.Void },
+		difference: differentRows[*group.State],
 	}
 	ofShard = kind[*shard.State, shard.Change]{
 		empty:      shard.New,
