@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+
+	"github.com/siltstone-io/siltstone/coordinator/ledger"
 )
 
 // consumers is a group as Kafka's Java client makes it: members with 100
@@ -57,4 +59,39 @@ func TestGroupIsSmall(t *testing.T) {
 		t.Errorf("a group of 10 members and 100 offsets takes %d bytes, %d at most", each, mostBytes)
 	}
 	runtime.KeepAlive(s)
+}
+
+// BenchmarkApplyCommits folds what a thousand groups commit in 5 ms, of 10 partitions each.
+func BenchmarkApplyCommits(b *testing.B) {
+	const groups, partitions = 1000, 10
+	s, u := folded(leadAlice), update()
+	for i := range groups {
+		g := consumers(i, 1).Groups[0]
+		u.Groups = append(u.Groups, GroupUpdate{ID: g.ID, Commit: g.Commit[:partitions]})
+	}
+	body := u.Encode()
+	b.ReportAllocs()
+	for b.Loop() {
+		if c, err := s.Apply(ledger.Entry{Kind: KindUpdate, Body: body}); err != nil || c.Void != "" {
+			b.Fatal(err, c.Void)
+		}
+	}
+	b.ReportMetric(float64(len(body))/groups/partitions, "B/offset")
+}
+
+// BenchmarkCheckpoint writes and reads a thousand groups of 10 members and 100 offsets.
+func BenchmarkCheckpoint(b *testing.B) {
+	const groups = 1000
+	s, bytes := foldMany(groups), 0
+	for b.Loop() {
+		again := New()
+		bytes = 0
+		for k, v := range s.Rows {
+			bytes += len(k) + len(v)
+			if err := again.Restore(k, v); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(float64(bytes)/groups, "B/group")
 }
