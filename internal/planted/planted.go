@@ -20,10 +20,12 @@ const (
 	AppendWithoutFolding
 	// TwoAppendsInFlight starts a ledger's next append before the last is settled.
 	TwoAppendsInFlight
+	// OldGenerationCommits accepts a commit of offsets from a generation that is over.
+	OldGenerationCommits
 )
 
 // Names are all of them.
-var Names = []Name{AckBeforeFlush, TimedOutIsFailed, AppendWithoutFolding, TwoAppendsInFlight}
+var Names = []Name{AckBeforeFlush, TimedOutIsFailed, AppendWithoutFolding, TwoAppendsInFlight, OldGenerationCommits}
 
 func (n Name) String() string {
 	switch n {
@@ -35,6 +37,8 @@ func (n Name) String() string {
 		return "append without folding"
 	case TwoAppendsInFlight:
 		return "two appends in flight"
+	case OldGenerationCommits:
+		return "accept commits of an old generation"
 	}
 	return "no bug"
 }
