@@ -1,6 +1,9 @@
 package group
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/siltstone-io/siltstone"
@@ -33,36 +36,131 @@ type Settings struct {
 }
 
 // Machine coordinates the groups of one shard, in one epoch.
-type Machine struct{}
+//
+// What it tells of a generation, of assignments or of offsets is folded. Until
+// then what it has decided waits in the changes of its groups.
+type Machine struct {
+	o         Options
+	fold      *State
+	now       time.Time // of the present event
+	groups    map[string]*classic
+	deadlines deadlines
+	retention deadline
+
+	changed  []*classic // that have something to propose, each once
+	inFlight []*classic // whose changes are, in part or whole, in the entry proposed
+	answered []Request
+	before   []Request // what Answered last gave
+}
 
 // NewMachine goes on from what is folded; sessions of members begin anew.
-func NewMachine(fold *State, o Options, now time.Time) *Machine { return &Machine{} }
+func NewMachine(fold *State, o Options, now time.Time) *Machine {
+	m := &Machine{o: o, fold: fold, now: now, groups: map[string]*classic{}}
+	m.retention.due = m.expireOffsets
+	m.deadlines.set(&m.retention, m.in(o.Settings().RetentionCheckMS))
+	for g := range fold.Groups() {
+		m.group(g.ID).load(&g.Info)
+	}
+	return m
+}
+
+// in is a time from now.
+func (m *Machine) in(ms int64) time.Time { return m.now.Add(time.Duration(ms) * time.Millisecond) }
+
+// group is the group with an id, made if there is none.
+func (m *Machine) group(id string) *classic {
+	g := m.groups[id]
+	if g == nil {
+		g = &classic{m: m, id: id, phase: Empty, members: map[string]*member{}, offers: map[string]int{}}
+		g.due.due = g.phaseOver
+		m.groups[id] = g
+	}
+	return g
+}
+
+// sorted is all groups, sorted by id.
+func (m *Machine) sorted() []*classic {
+	all := make([]*classic, 0, len(m.groups))
+	for _, id := range slices.Sorted(maps.Keys(m.groups)) {
+		all = append(all, m.groups[id])
+	}
+	return all
+}
 
 // Handle takes a request.
-func (m *Machine) Handle(r Request, now time.Time) {}
+func (m *Machine) Handle(r Request, now time.Time) {
+	m.now = now
+	g := m.groups[r.GroupID()]
+	switch r := r.(type) {
+	case *Join:
+		m.join(g, r)
+	case *Sync:
+		m.sync(g, r)
+	case *Heartbeat:
+		m.heartbeat(g, r)
+	case *Leave:
+		m.leave(g, r)
+	case *Commit:
+		m.commit(g, r)
+	case *Fetch:
+		m.fetch(r)
+	case *DeleteOffsets:
+		m.deleteOffsets(g, r)
+	case *Delete:
+		m.delete(g, r)
+	case *Describe:
+		m.describe(g, r)
+	default:
+		panic(fmt.Sprintf("group: no request: %T", r))
+	}
+	if g = m.groups[r.GroupID()]; g != nil {
+		g.leaveIfNothing()
+	}
+}
 
-// TopicsDeleted forgets the offsets of partitions that are not there any more.
-func (m *Machine) TopicsDeleted(now time.Time) {}
+// answer gives a request back, with its outcome.
+func (m *Machine) answer(r Request, err error) {
+	r.Common().Err = err
+	m.answered = append(m.answered, r)
+}
 
-// Tick does what is due. Due is when that is next; zero if never.
-func (m *Machine) Tick(now time.Time) {}
+// Answered are the requests whose outcomes are there, each once. The list is
+// the caller's until the next call.
+func (m *Machine) Answered() []Request {
+	list := m.answered
+	clear(m.before)
+	m.answered, m.before = m.before[:0], list
+	return list
+}
 
-// Due is when Tick is to be called.
-func (m *Machine) Due() time.Time { return time.Time{} }
+// Tick does what is due.
+func (m *Machine) Tick(now time.Time) {
+	m.now = now
+	m.deadlines.pass(now)
+}
 
-// Propose is the next entry, as much of what is decided as fits into one; nil
-// if nothing is. The caller appends it, and calls Folded once it is folded;
-// only then may it call Propose again.
-func (m *Machine) Propose() *Update { return nil }
-
-// Folded says that the proposed entry is in the fold.
-func (m *Machine) Folded(now time.Time) {}
-
-// Answered are the requests whose outcomes are there, each once.
-func (m *Machine) Answered() []Request { return nil }
+// Due is when Tick is to be called; zero if never.
+func (m *Machine) Due() time.Time { return m.deadlines.next() }
 
 // Stop answers all that wait with err. The Machine is not used after it.
-func (m *Machine) Stop(err error) {}
+func (m *Machine) Stop(err error) {
+	for _, g := range m.sorted() {
+		for _, mem := range g.sorted() {
+			g.refuseWaiting(mem, mem.id, err)
+		}
+		for _, c := range []*change{g.sending, g.next} {
+			if c != nil {
+				c.answer(m, err)
+			}
+		}
+	}
+}
 
 // List is every group that there is, sorted by id.
-func (m *Machine) List() []Listed { return nil }
+func (m *Machine) List() []Listed {
+	list := make([]Listed, 0, len(m.groups))
+	for _, g := range m.sorted() {
+		list = append(list, Listed{ID: g.id, Type: g.typ, Phase: g.phase})
+	}
+	return list
+}

@@ -114,7 +114,8 @@ type CommitPart struct {
 // Fetch asks for committed offsets (OffsetFetch).
 type Fetch struct {
 	Call
-	// Member and Generation are checked where they are given (v9 on).
+	// Member and Generation are those of a member of a KIP-848 group (v9 on); a
+	// classic group does not check them, whatever its members send.
 	Member     string
 	Generation int32 // -1: none
 	Stable     bool  // none that a transaction may still change (KIP-447)
