@@ -1,7 +1,6 @@
 package group
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"maps"
@@ -160,7 +159,5 @@ func (g *Group) commit(list []Committed) {
 
 // sorted is all offsets, in order of their partitions.
 func (g *Group) sorted() []Committed {
-	return slices.SortedFunc(maps.Values(g.Offsets), func(a, b Committed) int {
-		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
-	})
+	return slices.SortedFunc(maps.Values(g.Offsets), func(a, b Committed) int { return compare(a.TopicPartition, b.TopicPartition) })
 }
