@@ -51,9 +51,10 @@ func TestMain(m *testing.M) {
 	build := exec.Command("go", "build", "-o", program, "github.com/siltstone-io/siltstone/cmd/siltstone")
 	build.Stderr = os.Stderr
 	code := 1
-	if err := build.Run(); err == nil {
+	if *apache || build.Run() == nil {
 		code = m.Run()
 	}
+	java.stop()
 	_ = os.RemoveAll(dir)
 	os.Exit(code)
 }
@@ -75,6 +76,9 @@ var greeting = regexp.MustCompile(`serves Kafka on (\S+), HTTP on (\S+);`)
 // is killed when the test ends, if it still runs.
 func start(t *testing.T, dir string) *server {
 	t.Helper()
+	if *apache {
+		return startApache(t, dir)
+	}
 	return startCommand(t, dir, exec.Command(program, devArgs(dir)...))
 }
 
@@ -241,6 +245,15 @@ func eventually(t *testing.T, what string, ok func() bool) {
 			t.Fatalf("never: %s", what)
 		}
 	}
+}
+
+func tempFile(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 func lines(n int, format string) string {
