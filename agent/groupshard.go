@@ -135,7 +135,7 @@ func (c *core) groupSettings() group.Settings {
 	return group.Settings{
 		InitialDelayMS: int32(o.GroupInitialDelayMS),
 		MinSessionMS:   int32(o.GroupMinSessionMS), MaxSessionMS: int32(o.GroupMaxSessionMS),
-		MaxMembers: int(o.GroupMaxMembers), MaxMetadataBytes: int(o.OffsetMetadataMaxBytes),
+		MaxMembers: o.GroupMaxMembers, MaxMetadataBytes: o.OffsetMetadataMaxBytes,
 		RetentionMS: o.OffsetsRetentionMS, RetentionCheckMS: o.OffsetsRetentionCheckMS,
 	}
 }
