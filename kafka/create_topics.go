@@ -3,7 +3,8 @@ package kafka
 // CreateTopics (key 19), v2 to v7.
 //
 // Each topic by itself; those that may be are created together, in one entry
-// of the cluster ledger. A name twice in a request is INVALID_REQUEST for it.
+// of the cluster ledger. The names of Kafka's internal topics are reserved
+// (INVALID_TOPIC_EXCEPTION). A name twice in a request is INVALID_REQUEST for it.
 // -1 partitions are num.partitions. A replication factor of -1 or 1 to 3 means
 // the cluster's own. A list of replicas is checked (INVALID_REPLICA_ASSIGNMENT)
 // and says only how many partitions there are: the cluster places them.

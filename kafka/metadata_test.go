@@ -163,6 +163,9 @@ func TestAutoCreate(t *testing.T) {
 	}
 	// It would collide with n.
 	f.create("a_b", 1)
+	if got := topicErrors(ask[*kmsg.MetadataResponse](c, 9, allow("__consumer_offsets"))); !slices.Equal(got, []string{"__consumer_offsets INVALID_TOPIC_EXCEPTION"}) {
+		t.Errorf("an internal topic of Kafka's: %q", got)
+	}
 	if got := topicErrors(ask[*kmsg.MetadataResponse](c, 9, allow("a.b"))); !slices.Equal(got, []string{"a.b INVALID_TOPIC_EXCEPTION"}) {
 		t.Errorf("colliding: %q", got)
 	}

@@ -120,6 +120,9 @@ func create(v *View, t NewTopic) (Created, error) {
 	if err := CheckName(t.Name); err != nil {
 		return Created{}, err
 	}
+	if err := checkFree(t.Name); err != nil {
+		return Created{}, err
+	}
 	if other := v.named(t.Name); other != nil && other.Name == t.Name {
 		return Created{}, fmt.Errorf("%w: %s", ErrExists, t.Name)
 	} else if other != nil {

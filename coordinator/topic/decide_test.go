@@ -128,6 +128,14 @@ func TestCreateRefuses(t *testing.T) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
+	for _, name := range []string{"__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata", "__remote_log_metadata", "__consumer.offsets"} {
+		w.want(w.create(ok(name)), ErrInvalidName, name+" is reserved")
+	}
+	for _, name := range []string{"__consumer_offsets2", "_consumer_offsets", "__Consumer_offsets"} {
+		if err := w.create(ok(name)); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
 	w.want(w.create(ok("plain")), ErrExists, "plain")
 	w.want(w.create(ok("a.b")), ErrExists, "a.b")
 	w.want(w.create(ok("a_b")), ErrInvalidName, "the topic a.b")
