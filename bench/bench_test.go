@@ -88,7 +88,7 @@ func TestProc(t *testing.T) {
 	if _, err := parseCPU([]byte("7 (a) S 1 7")); err == nil {
 		t.Error("a short line passed")
 	}
-	if got, err := parsePeakRSS([]byte("Name:\tjava\nVmHWM:\t    2048 kB\nVmRSS:\t 1 kB\n")); err != nil || got != 2<<20 {
+	if got, err := parseStatus([]byte("Name:\tjava\nVmHWM:\t    2048 kB\nVmRSS:\t 1 kB\n"), "VmHWM:"); err != nil || got != 2<<20 {
 		t.Errorf("%d bytes (%v), want 2 MiB", got, err)
 	}
 	if u, err := readUsage(os.Getpid()); err != nil || u.peakRSSBytes < 1<<20 {
@@ -132,18 +132,21 @@ func TestFiguresReplaceOnlyFigures(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("above\n" + beginMark + "old\n" + endMark + "below\n")
+	begin, end := marks("x")
+	other, otherEnd := marks("y")
+	below := "below\n" + other + "kept\n" + otherEnd
+	write("above\n" + begin + "old\n" + end + below)
 	for range 2 { // again, and nothing grows
-		if err := writeInto(page, "| new |\n"); err != nil {
+		if err := writeInto(page, "x", "| new |\n"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	got, err := os.ReadFile(page)
-	if want := "above\n" + beginMark + "\n| new |\n\n" + endMark + "below\n"; err != nil || string(got) != want {
+	if want := "above\n" + begin + "\n| new |\n\n" + end + below; err != nil || string(got) != want {
 		t.Errorf("the page is %q (%v), want %q", got, err, want)
 	}
 	write("a page without marks\n")
-	if err := writeInto(page, "| new |\n"); err == nil {
+	if err := writeInto(page, "x", "| new |\n"); err == nil {
 		t.Error("a page without a place for figures was written to")
 	}
 }

@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"math"
-	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -64,7 +62,7 @@ func (o options) turn(ctx context.Context, round int, sys system) (samples []Sam
 		}
 	}
 	for _, c := range o.cells {
-		fmt.Fprintf(os.Stderr, "round %d, %s: %s\n", round, sys.name, c)
+		o.say(round, sys.name, c.String())
 		sample, err := o.sample(ctx, s, c, o.duration)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c, err)
@@ -119,7 +117,7 @@ func (o options) measure(ctx context.Context, s *server, l workload, c Cell) (Sa
 	g, writing := errgroup.WithContext(ctx)
 	g.Go(func() (err error) { w, err = l.write(writing, c); return err })
 	if o.profileDir != "" && s.profile != "" {
-		g.Go(func() error { return o.saveProfile(writing, s, c, l.duration) })
+		g.Go(func() error { return o.saveProfile(writing, s, c.String(), l.duration) })
 	}
 	if err := g.Wait(); err != nil {
 		return Sample{}, err
@@ -167,27 +165,14 @@ func usages(pids ...int) ([]usage, error) {
 	return all, nil
 }
 
-// saveProfile keeps a CPU profile of the server over the time that a cell
-// writes, in a file named after it.
-func (o options) saveProfile(ctx context.Context, s *server, c Cell, duration time.Duration) error {
-	url := fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", s.profile, max(1, int(duration.Seconds())))
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	profile, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", resp.Status, profile)
-	}
+// saveProfile keeps a CPU profile of the server over the time of what is
+// measured, in a file named after it.
+func (o options) saveProfile(ctx context.Context, s *server, name string, duration time.Duration) error {
+	profile, err := get(ctx, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", s.profile, max(1, int(duration.Seconds()))))
 	if err != nil {
 		return fmt.Errorf("profiling: %w", err)
 	}
-	name := strings.NewReplacer(", ", "-", " ", "-", "/", "-per-").Replace(c.String()) + ".pprof"
+	name = strings.NewReplacer(", ", "-", ": ", "", " ", "-", "/", "-per-").Replace(name) + ".pprof"
 	return os.WriteFile(filepath.Join(o.profileDir, name), profile, 0o644)
 }
 

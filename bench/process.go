@@ -26,7 +26,10 @@ const (
 type server struct {
 	addr    string // of its Kafka protocol
 	pid     int    // 0: not known, so nothing is known of what it uses
-	profile string // address that serves Go's CPU profiles, if it does
+	profile string // address that serves Go's profiles, if it does
+
+	heap     func(context.Context) (int64, error) // bytes that are reachable; nil: not known
+	database string                               // of Siltstone's coordinator, to be read once it has stopped
 
 	cmd    *exec.Cmd
 	exited chan struct{} // closed once it has, with err
@@ -141,7 +144,7 @@ func readUsage(pid int) (u usage, err error) {
 	if err != nil {
 		return u, err
 	}
-	u.peakRSSBytes, err = parsePeakRSS(status)
+	u.peakRSSBytes, err = parseStatus(status, "VmHWM:")
 	return u, err
 }
 
@@ -165,14 +168,15 @@ func parseCPU(stat []byte) (time.Duration, error) {
 	return time.Duration(ticks) * tick, nil
 }
 
-func parsePeakRSS(status []byte) (int64, error) {
+// parseStatus finds a size in /proc/pid/status.
+func parseStatus(status []byte, name string) (int64, error) {
 	for line := range strings.Lines(string(status)) {
-		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+		if value, ok := strings.CutPrefix(line, name); ok {
 			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
 			return kib << 10, err
 		}
 	}
-	return 0, errors.New("no VmHWM in /proc status")
+	return 0, fmt.Errorf("no %s in /proc status", name)
 }
 
 // resetPeak makes the kernel measure peak memory anew.

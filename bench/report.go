@@ -19,7 +19,8 @@ type Report struct {
 	Date, Command, Commit, Machine string
 	Rounds                         int
 	Workload                       string
-	Samples                        []Sample
+	Samples                        []Sample      `json:",omitempty"`
+	GroupSamples                   []GroupSample `json:",omitempty"`
 }
 
 // columns of the table: a figure of each sample.
@@ -38,11 +39,16 @@ var columns = []struct {
 	{"peak RSS, MiB", func(s Sample) float64 { return s.PeakRSSMiB }},
 }
 
-// markdown is the report as people read it: a row per cell and system, the
-// median of each figure and, of several rounds, the lowest and highest.
+// origin says where figures come from.
+func (r Report) origin() string {
+	return fmt.Sprintf("`%s` on %s, commit %s.\n%s.\nRounds: %d.", r.Command, r.Date, r.Commit, r.Machine, r.Rounds)
+}
+
+// markdown is the report of records as people read it: a row per cell and
+// system, the median of each figure and, of several rounds, the lowest and highest.
 func (r Report) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "`%s` on %s, commit %s.\n%s.\nRounds: %d. Records: %s.\n\n", r.Command, r.Date, r.Commit, r.Machine, r.Rounds, r.Workload)
+	fmt.Fprintf(&b, "%s Records: %s.\n\n", r.origin(), r.Workload)
 	b.WriteString("| produced by | system |")
 	for _, c := range columns {
 		fmt.Fprintf(&b, " %s |", c.title)
@@ -67,7 +73,7 @@ func (r Report) markdown() string {
 }
 
 // distinct values of a field, in the order of their first sample.
-func distinct(samples []Sample, field func(Sample) string) (all []string) {
+func distinct[S any](samples []S, field func(S) string) (all []string) {
 	for _, s := range samples {
 		if v := field(s); !slices.Contains(all, v) {
 			all = append(all, v)
@@ -82,12 +88,16 @@ func spread(figures []float64) string {
 		return "–"
 	}
 	slices.Sort(figures)
-	n := len(figures)
-	median := (figures[(n-1)/2] + figures[n/2]) / 2
-	if n == 1 {
-		return digits(median)
+	if len(figures) == 1 {
+		return digits(figures[0])
 	}
-	return fmt.Sprintf("%s (%s–%s)", digits(median), digits(figures[0]), digits(figures[n-1]))
+	return fmt.Sprintf("%s (%s–%s)", digits(middle(figures)), digits(figures[0]), digits(figures[len(figures)-1]))
+}
+
+// middle is the median of sorted figures.
+func middle(sorted []float64) float64 {
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
 // digits rounds to what a measurement like this can tell.
@@ -101,33 +111,34 @@ func digits(f float64) string {
 	return fmt.Sprintf("%.2f", f)
 }
 
-// The page keeps what people wrote around the figures.
-const (
-	beginMark = "<!-- figures: written by make bench -->\n"
-	endMark   = "<!-- end of figures -->\n"
-)
+// The page keeps what people wrote around the figures of each part.
+func marks(part string) (begin, end string) {
+	return fmt.Sprintf("<!-- figures of %s: written by make bench -->\n", part), fmt.Sprintf("<!-- end of figures of %s -->\n", part)
+}
 
-// aroundFigures is what stands before and after the figures on a page.
-func aroundFigures(path string) (before, after []byte, err error) {
+// aroundFigures is what stands before and after a part's figures on a page.
+func aroundFigures(path, part string) (before, after []byte, err error) {
 	page, err := os.ReadFile(path)
 	if err != nil {
 		return nil, nil, err
 	}
-	before, rest, found := bytes.Cut(page, []byte(beginMark))
-	_, after, ended := bytes.Cut(rest, []byte(endMark))
+	begin, end := marks(part)
+	before, rest, found := bytes.Cut(page, []byte(begin))
+	_, after, ended := bytes.Cut(rest, []byte(end))
 	if !found || !ended {
-		return nil, nil, fmt.Errorf("%s has no place for figures, between %q and %q", path, beginMark, endMark)
+		return nil, nil, fmt.Errorf("%s has no place for figures, between %q and %q", path, begin, end)
 	}
 	return before, after, nil
 }
 
 // writeInto puts figures between the marks of a page.
-func writeInto(path, figures string) error {
-	before, after, err := aroundFigures(path)
+func writeInto(path, part, figures string) error {
+	before, after, err := aroundFigures(path, part)
 	if err != nil {
 		return err
 	}
-	page := slices.Concat(before, []byte(beginMark+"\n"+figures+"\n"+endMark), after)
+	begin, end := marks(part)
+	page := slices.Concat(before, []byte(begin+"\n"+figures+"\n"+end), after)
 	return os.WriteFile(path, page, 0o644)
 }
 

@@ -17,27 +17,29 @@ type system struct {
 
 // siltstone is this tree's binary as siltstone dev: an agent, its bucket and
 // its coordinator in one process.
-func siltstone(binary string, profiled bool) system {
-	return system{"Siltstone", func(ctx context.Context, dir string) (*server, error) {
+func siltstone(binary string) system {
+	return system{siltstoneName, func(ctx context.Context, dir string) (*server, error) {
 		addrs, err := freeAddrs(3)
 		if err != nil {
 			return nil, err
 		}
-		argv := []string{binary, "dev", "--data", filepath.Join(dir, "data"), "--kafka", addrs[0], "--http", addrs[1]}
-		if profiled {
-			argv = append(argv, "--pprof", addrs[2])
+		data := filepath.Join(dir, "data")
+		s, err := startServer(ctx, dir, addrs[0], binary, "dev", "--data", data, "--kafka", addrs[0], "--http", addrs[1], "--pprof", addrs[2])
+		if err != nil {
+			return nil, err
 		}
-		s, err := startServer(ctx, dir, addrs[0], argv...)
-		if err == nil && profiled {
-			s.profile = addrs[2]
-		}
-		return s, err
+		s.profile, s.heap, s.database = addrs[2], goHeap(addrs[2]), filepath.Join(data, "cluster.db")
+		return s, nil
 	}}
 }
 
+// siltstoneName is Siltstone's in reports.
+const siltstoneName = "Siltstone"
+
 // kafka is Apache Kafka from a folder of jars: one node in KRaft mode, broker
-// and controller, with the settings that it has by default and the JVM flags
-// that its own start script has.
+// and controller, with the settings that it has by default, but for groups what
+// its own config for one node says, and the JVM flags that its own start script
+// has.
 func kafka(jars string) system {
 	return system{"Kafka 4.4.0", func(ctx context.Context, dir string) (*server, error) {
 		addrs, err := freeAddrs(2)
@@ -59,7 +61,11 @@ func kafka(jars string) system {
 		if out, err := exec.CommandContext(ctx, format[0], format[1:]...).CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("formatting Kafka's storage: %w: %s", err, out)
 		}
-		return startServer(ctx, dir, addrs[0], append(java, "kafka.Kafka", settings)...)
+		s, err := startServer(ctx, dir, addrs[0], append(java, "kafka.Kafka", settings)...)
+		if err == nil {
+			s.heap = javaHeap(s.pid)
+		}
+		return s, err
 	}}
 }
 
@@ -70,6 +76,8 @@ listeners=PLAINTEXT://%[2]s,CONTROLLER://%[3]s
 controller.listener.names=CONTROLLER
 controller.quorum.bootstrap.servers=%[3]s
 log.dirs=%[1]s
+offsets.topic.replication.factor=1
+group.initial.rebalance.delay.ms=0
 `, filepath.Join(dir, "data"), addr, controllerAddr)
 }
 

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"golang.org/x/sync/errgroup"
+)
+
+// GroupSample is one figure of consumer groups, of one turn.
+type GroupSample struct {
+	Round  int
+	System string
+	Figure string
+	Unit   string
+	Value  float64
+}
+
+// groupTurn is a system while its groups are measured.
+type groupTurn struct {
+	o       options
+	s       *server
+	topic   groupTopic
+	round   int
+	system  string
+	samples []GroupSample
+}
+
+func (t *groupTurn) add(figure, unit string, value float64) {
+	t.samples = append(t.samples, GroupSample{t.round, t.system, figure, unit, value})
+}
+
+// measureGroups starts a system, measures its groups, and stops it.
+func (o options) measureGroups(ctx context.Context, round int, sys system) ([]GroupSample, error) {
+	dir, err := os.MkdirTemp(o.dir, "siltstone-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	s, err := sys.start(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	t := &groupTurn{o: o, s: s, round: round, system: sys.name}
+	windows, err := t.run(ctx)
+	if err = joinStop(err, s); err != nil {
+		return nil, err
+	}
+	if s.database != "" {
+		err = t.addAppends(ctx, windows)
+	}
+	return t.samples, err
+}
+
+// run measures all but what only the ledgers tell, of which it returns when it
+// was measured: by the name of the figures.
+func (t *groupTurn) run(ctx context.Context) (windows []window, err error) {
+	ctx, cancel := t.s.untilExit(ctx)
+	defer cancel()
+	defer func() {
+		if err != nil && ctx.Err() != nil {
+			err = context.Cause(ctx) // the rest follows from it
+		}
+	}()
+	if err := t.prepare(ctx); err != nil {
+		return nil, fmt.Errorf("a topic of %d partitions: %w", t.o.groupPartitions, err)
+	}
+	for _, step := range []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"memory", t.memory},
+		{"warming up", t.warmUp},
+		{"rebalancing", t.rebalance},
+		{"rebalancing with clients", t.rebalanceClients},
+		{"committing", func(ctx context.Context) (err error) { windows, err = t.commit(ctx); return err }},
+		{"heartbeats", t.heartbeats},
+	} {
+		t.o.say(t.round, t.system, step.name)
+		if err := step.do(ctx); err != nil {
+			return nil, fmt.Errorf("%s: %w", step.name, err)
+		}
+	}
+	return windows, nil
+}
+
+// prepare makes the topic, and waits until each partition has a leader and
+// there can be groups (Kafka makes a topic for them first).
+func (t *groupTurn) prepare(ctx context.Context) error {
+	client, err := kgo.NewClient(kgo.SeedBrokers(t.s.addr))
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	t.topic = groupTopic{fmt.Sprintf("groups-%d", time.Now().UnixNano()), int32(t.o.groupPartitions)}
+	adm := kadm.NewClient(client)
+	if _, err := adm.CreateTopic(ctx, t.topic.partitions, -1, nil, t.topic.name); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	for led := 0; led < t.o.groupPartitions; time.Sleep(50 * time.Millisecond) {
+		topics, err := adm.ListTopics(ctx, t.topic.name)
+		if err != nil {
+			return err
+		}
+		led = 0
+		for _, p := range topics[t.topic.name].Partitions {
+			if p.Err == nil && p.Leader >= 0 {
+				led++
+			}
+		}
+	}
+	q := kmsg.NewPtrFindCoordinatorRequest()
+	q.CoordinatorKeys = []string{"any"}
+	if _, err := q.RequestWith(ctx, client); err != nil {
+		return err
+	}
+	c, conns, err := t.form(ctx, "first", memoryMembers)
+	if err != nil {
+		return err
+	}
+	defer closeAll(conns)
+	return c.dismiss(true)
+}
+
+// warmUp does a little of everything: a JVM compiles what is used often.
+func (t *groupTurn) warmUp(ctx context.Context) error {
+	c, conns, err := t.form(ctx, "warm", t.o.members)
+	if err != nil {
+		return err
+	}
+	defer closeAll(conns)
+	for deadline := time.Now().Add(t.o.warmUp); time.Now().Before(deadline); {
+		if err := t.restart(c, nil); err != nil {
+			return err
+		}
+	}
+	if err := c.dismiss(true); err != nil {
+		return err
+	}
+	committers, err := t.committers(ctx, spreadGroups("warm", t.o.groups))
+	if err != nil {
+		return err
+	}
+	defer committers.close()
+	_, err = committers.run(ctx, time.Second, t.o.warmUp)
+	return err
+}
+
+// form starts a group of so many members and waits until it has settled.
+func (t *groupTurn) form(ctx context.Context, group string, members int) (*crew, []*connection, error) {
+	conns, err := t.connect(ctx, members)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := newCrew(ctx, group, t.topic, quickHeartbeat)
+	for _, conn := range conns {
+		c.add(conn, nil)
+	}
+	_, err = c.settled(members)
+	return c, conns, err
+}
+
+func (t *groupTurn) connect(ctx context.Context, n int) (conns []*connection, err error) {
+	for range n {
+		c, err := connect(ctx, t.s.addr)
+		if err != nil {
+			closeAll(conns)
+			return nil, err
+		}
+		conns = append(conns, c)
+	}
+	return conns, nil
+}
+
+func closeAll(conns []*connection) {
+	for _, c := range conns {
+		c.close()
+	}
+}
+
+// median of some times, in ms.
+func median(times []time.Duration) float64 {
+	var all []float64
+	for _, t := range times {
+		all = append(all, millis(t))
+	}
+	slices.Sort(all)
+	return middle(all)
+}
+
+// profiled measures, and keeps a CPU profile of it if there is to be one.
+func (t *groupTurn) profiled(ctx context.Context, name string, measure func(context.Context) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return measure(ctx) })
+	if t.o.profileDir != "" && t.s.profile != "" {
+		g.Go(func() error { return t.o.saveProfile(ctx, t.s, name, t.o.duration) })
+	}
+	return g.Wait()
+}
