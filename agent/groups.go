@@ -8,27 +8,38 @@ import (
 	"github.com/siltstone-io/siltstone/coordinator/group"
 )
 
-// Group hands a request to the coordinator of its group and waits for the
-// outcome, which is then in the request. An error says that there is none;
-// the request still belongs to the coordinator.
-func (a *Agent) Group(ctx context.Context, r group.Request) error {
-	done := make(chan struct{})
-	r.Common().Done = done
-	return a.do(ctx, &groupOp{r}, done)
+// Group hands requests to the coordinators of their groups, in their order, and
+// waits for the outcomes, which are then in them. An error says that there are
+// none; the requests still belong to the coordinators.
+func (a *Agent) Group(ctx context.Context, requests ...group.Request) error {
+	for _, r := range requests {
+		r.Common().Done = make(chan struct{})
+	}
+	if err := a.post(ctx, &groupOp{requests}); err != nil {
+		return err
+	}
+	for _, r := range requests {
+		if err := a.wait(ctx, r.Common().Done); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// A groupOp hands a request to the loop.
-type groupOp struct{ r group.Request }
+// A groupOp hands requests to the loop.
+type groupOp struct{ requests []group.Request }
 
 func (op *groupOp) handle(c *core) {
-	s := c.groups[group.Of(op.r.GroupID())]
-	if err := s.notServing(c); err != nil {
-		op.r.Common().Err = err
-		close(op.r.Common().Done)
-		return
+	for _, r := range op.requests {
+		s := c.groups[group.Of(r.GroupID())]
+		if err := s.notServing(c); err != nil {
+			r.Common().Err = err
+			close(r.Common().Done)
+			continue
+		}
+		s.machine.Handle(r, c.now)
+		s.answer()
 	}
-	s.machine.Handle(op.r, c.now)
-	s.answer()
 }
 
 // ListGroups is every group, sorted by id, if this agent coordinates them all.

@@ -38,37 +38,61 @@ func TestDescribeCluster(t *testing.T) {
 	}
 }
 
-// TestFindCoordinator: an answer that no client retries, and that says what is missing.
+// TestFindCoordinator: of groups, each key once; of what there is not, an answer
+// that no client retries, and that says what is missing.
 func TestFindCoordinator(t *testing.T) {
 	f := start(t)
+	f.cluster.set(func(c *fakeCluster) {
+		c.coordinators = map[string]int32{"h": 1, "nobody's": -1, "gone": 9}
+	})
 	c := f.dial()
+	type found struct {
+		node int32
+		want string
+		says string
+	}
+	absent := func(want, says string) map[string]found {
+		return map[string]found{"g": {-1, want, says}, "h": {-1, want, says}}
+	}
 	for version := range int16(7) {
-		for kind, says := range map[int8]string{0: "consumer groups", 1: "transactions", 2: "share groups", 3: ""} {
+		for kind, want := range map[int8]map[string]found{
+			0: {
+				"g": {0, "", ""}, "h": {1, "", ""}, "": {0, "", ""},
+				"nobody's": {-1, "COORDINATOR_NOT_AVAILABLE", ""}, "gone": {-1, "COORDINATOR_NOT_AVAILABLE", ""},
+			},
+			1: absent("UNSUPPORTED_VERSION", "does not serve transactions"),
+			2: absent("UNSUPPORTED_VERSION", "does not serve share groups"),
+			3: absent("INVALID_REQUEST", ""),
+		} {
 			if version == 0 && kind != 0 {
 				continue // has no type
 			}
-			want := "UNSUPPORTED_VERSION"
-			if kind == 2 && version < 6 || kind == 3 {
-				want, says = "INVALID_REQUEST", ""
+			if kind == 2 && version < 6 {
+				want = absent("INVALID_REQUEST", "")
 			}
-			q := kmsg.NewPtrFindCoordinatorRequest()
-			q.CoordinatorKey, q.CoordinatorKeys, q.CoordinatorType = "g", []string{"g", "h"}, kind
-			resp := ask[*kmsg.FindCoordinatorResponse](c, version, q)
-			if version < 4 {
-				if errorName(resp.ErrorCode) != want || resp.NodeID != -1 {
-					t.Errorf("v%d, type %d: %+v", version, kind, resp)
+			for key, w := range want {
+				q := kmsg.NewPtrFindCoordinatorRequest()
+				q.CoordinatorKey, q.CoordinatorKeys, q.CoordinatorType = key, []string{key, "h", key}, kind
+				resp := ask[*kmsg.FindCoordinatorResponse](c, version, q)
+				got := kmsg.FindCoordinatorResponseCoordinator{
+					NodeID: resp.NodeID, Host: resp.Host, Port: resp.Port, ErrorCode: resp.ErrorCode, ErrorMessage: resp.ErrorMessage,
 				}
-				if version > 0 && !strings.Contains(*resp.ErrorMessage, says) {
-					t.Errorf("v%d, type %d says %q", version, kind, *resp.ErrorMessage)
+				if version >= 4 {
+					if got = resp.Coordinators[0]; got.Key != key || len(resp.Coordinators) == 3 || key != "h" && resp.Coordinators[1].Key != "h" {
+						t.Errorf("v%d: %+v", version, resp.Coordinators)
+					}
 				}
-				continue
-			}
-			if len(resp.Coordinators) != 2 || resp.Coordinators[1].Key != "h" {
-				t.Fatalf("v%d: %+v", version, resp)
-			}
-			for _, rc := range resp.Coordinators {
-				if errorName(rc.ErrorCode) != want || rc.NodeID != -1 || !strings.Contains(*rc.ErrorMessage, says) {
-					t.Errorf("v%d, type %d: %+v", version, kind, rc)
+				if errorName(got.ErrorCode) != w.want || got.NodeID != w.node || (got.Host == "127.0.0.1") != (w.want == "") {
+					t.Errorf("v%d, type %d, %q: %+v", version, kind, key, got)
+				}
+				if node := f.cluster.Describe().Nodes; w.node >= 0 && got.Port != node[w.node].Port {
+					t.Errorf("v%d, %q: port %d", version, key, got.Port)
+				}
+				if version == 0 {
+					continue // has no message
+				}
+				if (got.ErrorMessage == nil) != (w.want == "") || w.says != "" && !strings.Contains(*got.ErrorMessage, w.says) {
+					t.Errorf("v%d, type %d, %q: message %v", version, kind, key, got.ErrorMessage)
 				}
 			}
 		}

@@ -209,7 +209,7 @@ func TestWrongProtocol(t *testing.T) {
 		{"too large for its API", "too_large", length(50<<20, 0, 3, 0, 9, 0, 0, 0, 1)},
 		{"unknown key", "unknown_api", length(10, 0x03, 0xe7, 0, 0, 0, 0, 0, 1, 0xff, 0xff)},
 		{"negative key", "unknown_api", length(10, 0xff, 0xff, 0, 0, 0, 0, 0, 1, 0xff, 0xff)},
-		{"unlisted key", "unknown_api", length(10, 0, 12, 0, 0, 0, 0, 0, 1, 0xff, 0xff)},
+		{"unlisted key", "unknown_api", length(10, 0, 4, 0, 0, 0, 0, 0, 1, 0xff, 0xff)},
 		{"unlisted version", "unknown_api", length(10, 0, 3, 0, 14, 0, 0, 0, 1, 0xff, 0xff)},
 		{"version below", "unknown_api", length(10, 0, 1, 0, 3, 0, 0, 0, 1, 0xff, 0xff)},
 		{"client id past the end", "malformed", length(10, 0, 3, 0, 9, 0, 0, 0, 1, 0, 9)},

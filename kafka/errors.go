@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/coordinator/group"
 	"github.com/siltstone-io/siltstone/coordinator/topic"
 	"github.com/siltstone-io/siltstone/kafka/batch"
 )
@@ -50,6 +51,27 @@ var codes = []struct {
 	{topic.ErrInvalidConfig, kerr.InvalidConfig},
 	{topic.ErrInvalidRequest, kerr.InvalidRequest},
 	{topic.ErrTooMany, kerr.PolicyViolation},
+
+	// Of a group. A generation that no entry holds is refused in words that no
+	// client retries: Kafka's UNKNOWN_SERVER_ERROR says nothing.
+	{group.ErrNotCoordinator, kerr.NotCoordinator},
+	{group.ErrLoading, kerr.CoordinatorLoadInProgress},
+	{group.ErrInvalidGroup, kerr.InvalidGroupID},
+	{group.ErrUnknownMember, kerr.UnknownMemberID},
+	{group.ErrMemberIDRequired, kerr.MemberIDRequired},
+	{group.ErrIllegalGeneration, kerr.IllegalGeneration},
+	{group.ErrRebalanceInProgress, kerr.RebalanceInProgress},
+	{group.ErrInconsistentProtocol, kerr.InconsistentGroupProtocol},
+	{group.ErrInvalidSessionTimeout, kerr.InvalidSessionTimeout},
+	{group.ErrFencedInstance, kerr.FencedInstanceID},
+	{group.ErrGroupFull, kerr.GroupMaxSizeReached},
+	{group.ErrTooLarge, kerr.MessageTooLarge},
+	{group.ErrInvalidRequest, kerr.InvalidRequest},
+	{group.ErrMetadataTooLarge, kerr.OffsetMetadataTooLarge},
+	{group.ErrUnknownPartition, kerr.UnknownTopicOrPartition},
+	{group.ErrNotFound, kerr.GroupIDNotFound},
+	{group.ErrNotEmpty, kerr.NonEmptyGroup},
+	{group.ErrSubscribed, kerr.GroupSubscribedToTopic},
 }
 
 // kafkaError is Kafka's error for one of ours: nil for nil, one of Kafka's for

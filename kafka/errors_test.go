@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/coordinator/group"
 	"github.com/siltstone-io/siltstone/coordinator/topic"
 	"github.com/siltstone-io/siltstone/kafka/batch"
 )
@@ -47,6 +48,24 @@ func TestKafkaError(t *testing.T) {
 		{&topic.ConfigError{Name: "x", Reason: "y"}, "INVALID_CONFIG", 40},
 		{topic.ErrInvalidRequest, "INVALID_REQUEST", 42},
 		{topic.ErrTooMany, "POLICY_VIOLATION", 44},
+		{group.ErrNotCoordinator, "NOT_COORDINATOR", 16},
+		{group.ErrLoading, "COORDINATOR_LOAD_IN_PROGRESS", 14},
+		{group.ErrInvalidGroup, "INVALID_GROUP_ID", 24},
+		{group.ErrUnknownMember, "UNKNOWN_MEMBER_ID", 25},
+		{group.ErrMemberIDRequired, "MEMBER_ID_REQUIRED", 79},
+		{group.ErrIllegalGeneration, "ILLEGAL_GENERATION", 22},
+		{group.ErrRebalanceInProgress, "REBALANCE_IN_PROGRESS", 27},
+		{group.ErrInconsistentProtocol, "INCONSISTENT_GROUP_PROTOCOL", 23},
+		{group.ErrInvalidSessionTimeout, "INVALID_SESSION_TIMEOUT", 26},
+		{group.ErrFencedInstance, "FENCED_INSTANCE_ID", 82},
+		{group.ErrGroupFull, "GROUP_MAX_SIZE_REACHED", 81},
+		{group.ErrTooLarge, "MESSAGE_TOO_LARGE", 10},
+		{group.ErrInvalidRequest, "INVALID_REQUEST", 42},
+		{group.ErrMetadataTooLarge, "OFFSET_METADATA_TOO_LARGE", 12},
+		{group.ErrUnknownPartition, "UNKNOWN_TOPIC_OR_PARTITION", 3},
+		{group.ErrNotFound, "GROUP_ID_NOT_FOUND", 69},
+		{group.ErrNotEmpty, "NON_EMPTY_GROUP", 68},
+		{group.ErrSubscribed, "GROUP_SUBSCRIBED_TO_TOPIC", 86},
 		{kerr.InvalidRecord, "INVALID_RECORD", 87},
 		{fmt.Errorf("ours: %w", kerr.InvalidRecord), "INVALID_RECORD", 87},
 		{errors.New("what nobody thought of"), "UNKNOWN_SERVER_ERROR", -1},

@@ -2,14 +2,15 @@ package kafka
 
 // FindCoordinator (key 10), v0 to v6.
 //
-// There are no consumer groups, transactions or share groups yet, so there is
-// no coordinator of one: every key is answered UNSUPPORTED_VERSION, which
+// The node that coordinates a group, from v4 on of several, each answered once;
+// where none does, or none that lives, COORDINATOR_NOT_AVAILABLE, on which
+// clients ask again.
+// There are no transactions or share groups yet: UNSUPPORTED_VERSION, which
 // clients do not retry and report in so many words, with a message that says
-// what is missing. (COORDINATOR_NOT_AVAILABLE would keep them asking for ever.)
-// A key type that Kafka does not have either is INVALID_REQUEST.
+// what is missing. A key type that Kafka does not have either is INVALID_REQUEST.
 //
-// It is served all the same because librdkafka takes a broker that lists
-// FindCoordinator v0 for one that understands LZ4, and sends LZ4 to no other.
+// librdkafka takes a broker that lists FindCoordinator v0 for one that
+// understands LZ4, and sends LZ4 to no other.
 
 import (
 	"context"
@@ -27,21 +28,46 @@ var coordinatorTypes = []struct {
 }{{"consumer groups", 0}, {"transactions", 1}, {"share groups", 6}}
 
 func (s *Server) findCoordinator(_ context.Context, q *kmsg.FindCoordinatorRequest) *kmsg.FindCoordinatorResponse {
-	err := error(kerr.InvalidRequest)
-	if t := int(q.CoordinatorType); 0 <= t && t < len(coordinatorTypes) && q.Version >= coordinatorTypes[t].since {
-		err = fmt.Errorf("this release does not serve %s: %w", coordinatorTypes[t].name, kerr.UnsupportedVersion)
-	}
-	code, says := s.refuse(err), message(err)
 	resp := kmsg.NewPtrFindCoordinatorResponse()
+	info := s.cluster.Describe()
+	err := checkCoordinatorType(q)
 	if q.Version < 4 {
-		resp.ErrorCode, resp.ErrorMessage, resp.NodeID, resp.Port = code, says, -1, -1
+		c := s.coordinator(&info, q.CoordinatorKey, err)
+		resp.NodeID, resp.Host, resp.Port = c.NodeID, c.Host, c.Port
+		resp.ErrorCode, resp.ErrorMessage = c.ErrorCode, c.ErrorMessage
 		return resp
 	}
-	resp.Coordinators = make([]kmsg.FindCoordinatorResponseCoordinator, len(q.CoordinatorKeys))
-	for i, key := range q.CoordinatorKeys {
-		c := kmsg.NewFindCoordinatorResponseCoordinator()
-		c.Key, c.NodeID, c.Port, c.ErrorCode, c.ErrorMessage = key, -1, -1, code, says
-		resp.Coordinators[i] = c
+	keys, _ := distinct(q.CoordinatorKeys, func(key *string) string { return *key })
+	resp.Coordinators = make([]kmsg.FindCoordinatorResponseCoordinator, len(keys))
+	for i, key := range keys {
+		resp.Coordinators[i] = s.coordinator(&info, key, err)
 	}
 	return resp
+}
+
+func checkCoordinatorType(q *kmsg.FindCoordinatorRequest) error {
+	switch t := int(q.CoordinatorType); {
+	case t < 0 || t >= len(coordinatorTypes) || q.Version < coordinatorTypes[t].since:
+		return kerr.InvalidRequest
+	case t > 0:
+		return fmt.Errorf("this release does not serve %s: %w", coordinatorTypes[t].name, kerr.UnsupportedVersion)
+	}
+	return nil
+}
+
+// coordinator is the node that coordinates a group, unless err says why there is none.
+func (s *Server) coordinator(info *ClusterInfo, id string, err error) kmsg.FindCoordinatorResponseCoordinator {
+	c := kmsg.NewFindCoordinatorResponseCoordinator()
+	c.Key, c.NodeID, c.Port = id, -1, -1
+	if err == nil {
+		err = kerr.CoordinatorNotAvailable
+		if at, ok := s.cluster.Coordinator(id); ok {
+			if n, live := info.node(at); live {
+				c.NodeID, c.Host, c.Port = n.ID, n.Host, n.Port
+				err = nil
+			}
+		}
+	}
+	c.ErrorCode, c.ErrorMessage = s.refuse(err), message(err)
+	return c
 }

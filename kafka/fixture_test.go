@@ -49,9 +49,10 @@ func start(t testing.TB, change ...func(*fixture, *Options)) *fixture {
 func startOn(t testing.TB, l net.Listener, change ...func(*fixture, *Options)) *fixture {
 	t.Helper()
 	f := &fixture{
-		t: t, log: newFakeLog(), groups: &fakeGroups{}, topics: &fakeTopics{}, cluster: newFakeCluster(),
+		t: t, log: newFakeLog(), topics: &fakeTopics{}, cluster: newFakeCluster(),
 		registry: prometheus.NewRegistry(), listener: l, served: make(chan error, 1),
 	}
+	f.groups = newFakeGroups(f.topics)
 	random := rand.New(rand.NewPCG(1, 2))
 	var mu sync.Mutex
 	o := Options{
@@ -89,6 +90,7 @@ func (f *fixture) close() {
 	if err := <-f.served; err != nil {
 		f.t.Errorf("Serve: %v", err)
 	}
+	f.groups.close()
 }
 
 // limits sets some of the server's.

@@ -20,6 +20,7 @@ type wire struct {
 func (w *wire) Read(b []byte) (int, error)       { return w.in.Read(b) }
 func (w *wire) Write(b []byte) (int, error)      { return len(b), nil }
 func (w *wire) Close() error                     { return nil }
+func (w *wire) RemoteAddr() net.Addr             { return &net.UnixAddr{Name: "wire"} }
 func (w *wire) SetReadDeadline(time.Time) error  { return nil }
 func (w *wire) SetWriteDeadline(time.Time) error { return nil }
 

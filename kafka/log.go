@@ -29,10 +29,10 @@ type Log interface {
 
 // Groups is the coordinators of groups.
 type Groups interface {
-	// Group hands a request to the coordinator of its group, which owns it from
-	// then on, and returns once the outcome is in it. An error says that there is
-	// no outcome, and that the request is still not the caller's.
-	Group(ctx context.Context, r group.Request) error
+	// Group hands requests to the coordinators of their groups, which own them
+	// from then on, and returns once the outcomes are in them. An error says that
+	// there are none, and that the requests are still not the caller's.
+	Group(ctx context.Context, requests ...group.Request) error
 	// ListGroups is every group, sorted by id.
 	ListGroups(ctx context.Context) ([]group.Listed, error)
 }

@@ -18,14 +18,24 @@ func table() []api {
 		{key: kmsg.Fetch, min: 4, max: 18, weight: 128, start: startFetch},
 		{key: kmsg.ListOffsets, min: 1, max: 11, weight: 160, start: call((*Server).listOffsets)},
 		{key: kmsg.Metadata, min: 0, max: 13, weight: 160, start: largeCall((*Server).metadata)},
+		{key: kmsg.OffsetCommit, min: 1, max: 10, weight: 160, start: call((*Server).offsetCommit)},
+		{key: kmsg.OffsetFetch, min: 1, max: 10, weight: 320, start: largeCall((*Server).offsetFetch)},
 		{key: kmsg.FindCoordinator, min: 0, max: 6, weight: 768, start: call((*Server).findCoordinator)},
+		{key: kmsg.JoinGroup, min: 0, max: 9, weight: 128, start: startJoinGroup},
+		{key: kmsg.Heartbeat, min: 0, max: 4, weight: 64, start: call((*Server).heartbeat)},
+		{key: kmsg.LeaveGroup, min: 0, max: 5, weight: 160, start: call((*Server).leaveGroup)},
+		{key: kmsg.SyncGroup, min: 0, max: 5, weight: 128, start: startSyncGroup},
+		{key: kmsg.DescribeGroups, min: 0, max: 6, weight: 512, start: largeCall((*Server).describeGroups)},
+		{key: kmsg.ListGroups, min: 0, max: 5, weight: 64, start: largeCall((*Server).listGroups)},
 		{key: kmsg.ApiVersions, min: 0, max: 5, weight: 64, start: startAPIVersions},
 		{key: kmsg.CreateTopics, min: 2, max: 7, weight: 512, start: call((*Server).createTopics)},
 		{key: kmsg.DeleteTopics, min: 1, max: 6, weight: 640, start: call((*Server).deleteTopics)},
 		{key: kmsg.OffsetForLeaderEpoch, min: 2, max: 4, weight: 160, start: call((*Server).offsetForLeaderEpoch)},
 		{key: kmsg.DescribeConfigs, min: 1, max: 4, weight: 128, start: largeCall((*Server).describeConfigs)},
 		{key: kmsg.CreatePartitions, min: 0, max: 3, weight: 160, start: call((*Server).createPartitions)},
+		{key: kmsg.DeleteGroups, min: 0, max: 3, weight: 320, start: call((*Server).deleteGroups)},
 		{key: kmsg.IncrementalAlterConfigs, min: 0, max: 1, weight: 256, start: call((*Server).incrementalAlterConfigs)},
+		{key: kmsg.OffsetDelete, min: 0, max: 0, weight: 96, start: call((*Server).offsetDelete)},
 		{key: kmsg.DescribeCluster, min: 0, max: 2, weight: 64, start: call((*Server).describeCluster)},
 		{key: kmsg.DescribeTopicPartitions, min: 0, max: 0, weight: 160, start: call((*Server).describeTopicPartitions)},
 	}
@@ -45,7 +55,7 @@ type api struct {
 
 	// Filled in by newAPIs.
 	name     string
-	flexible int16 // the first version with tagged fields (KIP-482)
+	flexible int16 // the first version with tagged fields (KIP-482); above max if none has them
 	seconds  prometheus.Observer
 }
 
@@ -59,7 +69,7 @@ func newAPIs(m *metrics) []*api {
 		row.name = row.key.Name()
 		row.seconds = m.seconds.WithLabelValues(row.name)
 		message := row.key.Request()
-		for message.SetVersion(0); !message.IsFlexible(); row.flexible++ {
+		for message.SetVersion(0); !message.IsFlexible() && row.flexible <= row.max; row.flexible++ {
 			message.SetVersion(row.flexible + 1)
 		}
 		for len(byKey) <= int(row.key) {

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/siltstone-io/siltstone"
 )
 
 // lists visits every list that a message can have, however deep, with a
@@ -49,11 +51,61 @@ func lists(newMessage func() kmsg.Request, n int, visit func(path string, q kmsg
 	walk(nil, "")
 	// Tags and nothing else.
 	q := newMessage()
-	tags := reflect.ValueOf(q).Elem().FieldByName("UnknownTags").Addr().Interface().(*kmsg.Tags)
+	field := reflect.ValueOf(q).Elem().FieldByName("UnknownTags")
+	if !field.IsValid() {
+		return
+	}
+	tags := field.Addr().Interface().(*kmsg.Tags)
 	for i := range n {
 		tags.Set(uint32(100+i), nil)
 	}
 	visit("tags", q)
+}
+
+// costly visits more requests that cost much for their size. Those of lists name
+// nothing that is there, and one thing again and again; an answer has it once.
+func costly(key kmsg.Key, n int, visit func(path string, q kmsg.Request)) {
+	names, numbers := make([]string, n), make([]int32, n)
+	for i := range n {
+		names[i], numbers[i] = string([]byte{byte(i), byte(i >> 8)}), int32(i)
+	}
+	switch key {
+	case kmsg.FindCoordinator:
+		visit("distinct keys", &kmsg.FindCoordinatorRequest{CoordinatorKeys: names})
+		visit("keys of share groups", &kmsg.FindCoordinatorRequest{CoordinatorKeys: names, CoordinatorType: 2})
+	case kmsg.DescribeGroups:
+		visit("distinct groups", &kmsg.DescribeGroupsRequest{Groups: names})
+	case kmsg.DeleteGroups:
+		visit("distinct groups", &kmsg.DeleteGroupsRequest{Groups: names})
+	case kmsg.JoinGroup:
+		q := kmsg.NewPtrJoinGroupRequest()
+		q.Protocols = make([]kmsg.JoinGroupRequestProtocol, n)
+		visit("protocols without tags", q)
+	case kmsg.SyncGroup:
+		q := kmsg.NewPtrSyncGroupRequest()
+		q.ProtocolType, q.Protocol = kmsg.StringPtr(""), kmsg.StringPtr("")
+		q.GroupAssignment = make([]kmsg.SyncGroupRequestGroupAssignment, n)
+		for i := range q.GroupAssignment {
+			q.GroupAssignment[i].MemberID = names[i]
+		}
+		visit("distinct members", q)
+	case kmsg.OffsetCommit:
+		q := commitOf("g", "t", siltstone.TopicID{})
+		q.Topics[0].Partitions = make([]kmsg.OffsetCommitRequestTopicPartition, n)
+		for i := range numbers {
+			q.Topics[0].Partitions[i].Partition = numbers[i]
+		}
+		visit("distinct partitions", q)
+	case kmsg.OffsetFetch:
+		visit("distinct partitions", fetchOffsetsOf("g", "t", siltstone.TopicID{}, numbers...))
+		q := &kmsg.OffsetFetchRequest{Groups: make([]kmsg.OffsetFetchRequestGroup, n)}
+		for i := range q.Groups {
+			q.Groups[i].Group = names[i]
+		}
+		visit("distinct groups", q)
+	case kmsg.OffsetDelete:
+		visit("distinct partitions", deleteOffsetsOf("g", "t", numbers...))
+	}
 }
 
 func tag(v reflect.Value) {
