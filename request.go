@@ -18,8 +18,9 @@ type AppendRequest struct {
 type AppendPart struct {
 	Partition TopicPartition
 	// Batches holds one or more whole v2 batches that batch.Validate has
-	// passed. The log stamps base offsets and leader epochs into its own copy
-	// and is done with these bytes when Done closes.
+	// passed; one of an idempotent producer stands alone. The log stamps base
+	// offsets and leader epochs into its own copy and is done with these bytes
+	// when Done closes.
 	Batches []byte
 
 	// Outcome: Err is nil, or wraps one of the sentinels of this package and
@@ -27,6 +28,10 @@ type AppendPart struct {
 	Err      error
 	Base     Offset // of the first record
 	LogStart Offset
+	// RepeatedMS is, where an idempotent producer sent again what the log has
+	// already, the largest timestamp of the original, whose offset Base is; -1
+	// for what is new.
+	RepeatedMS int64
 }
 
 // Isolation is what a reader may see (KIP-98).

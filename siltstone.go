@@ -99,6 +99,11 @@ var (
 	ErrUnknownEpoch = errors.New("leader epoch is not known yet")
 	// ErrOffsetOutOfRange: the offset is below the log start or past the end.
 	ErrOffsetOutOfRange = errors.New("offset out of range")
+	// ErrOutOfOrderSequence: a batch of an idempotent producer neither follows
+	// its last one nor repeats one that is remembered.
+	ErrOutOfOrderSequence = errors.New("out of order sequence number")
+	// ErrProducerEpoch: a batch of an epoch that its producer has left.
+	ErrProducerEpoch = errors.New("producer epoch is old")
 	// ErrTimedOut: not acknowledged within the caller's time; it may yet be written.
 	ErrTimedOut = errors.New("timed out before it was safe")
 	// ErrTooLarge: more than one request or one batch may hold.

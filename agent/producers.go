@@ -42,13 +42,8 @@ func (op *producersOp) handle(c *core) {
 }
 
 func stateOf(pr *shard.Producer) siltstone.ProducerState {
-	s := siltstone.ProducerState{
-		ID: pr.ID, Epoch: pr.Epoch, LastSequence: -1, LastTimestamp: pr.LastTimestamp,
+	return siltstone.ProducerState{
+		ID: pr.ID, Epoch: pr.Epoch, LastSequence: pr.LastSequence(), LastTimestamp: pr.LastTimestamp,
 		CoordinatorEpoch: pr.CoordinatorEpoch, TxnStart: pr.TxnStart,
 	}
-	if n := len(pr.Batches); n > 0 {
-		last := pr.Batches[n-1]
-		s.LastSequence = int32((int64(last.FirstSequence) + int64(last.Offsets) - 1) & 0x7fffffff)
-	}
-	return s
 }

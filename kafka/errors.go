@@ -25,6 +25,8 @@ var codes = []struct {
 	{siltstone.ErrUnknownEpoch, kerr.UnknownLeaderEpoch},
 	{siltstone.ErrOffsetOutOfRange, kerr.OffsetOutOfRange},
 	{siltstone.ErrTimedOut, kerr.RequestTimedOut},
+	{siltstone.ErrOutOfOrderSequence, kerr.OutOfOrderSequenceNumber},
+	{siltstone.ErrProducerEpoch, kerr.InvalidProducerEpoch},
 	// Stored bytes that cannot be read: a client that retries elsewhere or
 	// later may have more luck with a store or a release, none with damage.
 	{siltstone.ErrUnavailable, kerr.KafkaStorageError},

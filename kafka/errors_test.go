@@ -27,6 +27,8 @@ func TestKafkaError(t *testing.T) {
 		{siltstone.ErrUnknownEpoch, "UNKNOWN_LEADER_EPOCH", 75},
 		{siltstone.ErrOffsetOutOfRange, "OFFSET_OUT_OF_RANGE", 1},
 		{siltstone.ErrTimedOut, "REQUEST_TIMED_OUT", 7},
+		{siltstone.ErrOutOfOrderSequence, "OUT_OF_ORDER_SEQUENCE_NUMBER", 45},
+		{siltstone.ErrProducerEpoch, "INVALID_PRODUCER_EPOCH", 47},
 		{siltstone.ErrUnavailable, "KAFKA_STORAGE_ERROR", 56},
 		{siltstone.ErrNewerFormat, "KAFKA_STORAGE_ERROR", 56},
 		{siltstone.ErrCorrupt, "CORRUPT_MESSAGE", 2},

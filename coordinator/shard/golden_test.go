@@ -64,10 +64,11 @@ func goldenState() *State {
 		}
 	}
 	p, _ := s.Partition(tp(logs, 0))
-	err := p.AddRows(0, 10, []segment.Row{
+	err := p.AddRows(Assigned{Partition: p, Base: 0, Offsets: 10}, 1_800_000_000_500, []segment.Row{
 		{OffsetDelta: 0, Offsets: 4, ProducerID: 900, ProducerEpoch: 2, BaseSequence: 11, MaxTimestamp: 50, Marker: segment.NoMarker},
 		{OffsetDelta: 4, Offsets: 2, ProducerID: 901, ProducerEpoch: 0, BaseSequence: 0, MaxTimestamp: 48, Marker: segment.NoMarker, Attributes: batch.TransactionalBit},
 		{OffsetDelta: 6, Offsets: 2, ProducerID: 902, ProducerEpoch: 1, BaseSequence: 7, MaxTimestamp: 49, Marker: segment.NoMarker, Attributes: batch.TransactionalBit},
+		{OffsetDelta: 8, Offsets: 1, ProducerID: 900, ProducerEpoch: 2, BaseSequence: 15, MaxTimestamp: 40, Marker: segment.NoMarker},
 		{OffsetDelta: 9, Offsets: 1, ProducerID: 901, ProducerEpoch: 0, BaseSequence: -1, MaxTimestamp: 50, Marker: batch.Abort, CoordinatorEpoch: 3, Attributes: batch.TransactionalBit | batch.ControlBit},
 	})
 	if err != nil {

@@ -59,6 +59,8 @@ type Range struct {
 // End is the offset after the range's last.
 func (r Range) End() siltstone.Offset { return r.Base + siltstone.Offset(r.Offsets) }
 
+func (p *Partition) key() partitionKey { return partitionKey{p.Number, p.TP.Partition} }
+
 // Len is how many live ranges there are.
 func (p *Partition) Len() int { return len(p.spans) }
 

@@ -10,21 +10,112 @@ import (
 )
 
 // Producer is what a partition remembers of an idempotent producer (KIP-98).
+// It is a value that can be copied.
 type Producer struct {
 	ID               int64
-	Epoch            int16
-	CoordinatorEpoch int32            // of its last marker; -1
-	LastTimestamp    int64            // ms
+	LastTimestamp    int64            // when it last wrote, by its leader's clock, ms
 	TxnStart         siltstone.Offset // of its open transaction; -1
-	Batches          []ProducerBatch  // the last five at most, oldest first, of this Epoch
+	CoordinatorEpoch int32            // of its last marker; -1
+	Epoch            int16
+
+	// The last batches of this Epoch, oldest first. Their sequence numbers
+	// follow each other.
+	remembered int8
+	batches    [rememberedBatches]ProducerBatch
 }
 
 // ProducerBatch is one batch of an idempotent producer.
 type ProducerBatch struct {
 	Base          siltstone.Offset
+	Timestamp     int64 // largest of the batch
 	Offsets       int32
 	FirstSequence int32
-	Timestamp     int64 // largest of the batch
+}
+
+// rememberedBatches is how many of a producer's batches a retry may repeat:
+// the most that Kafka's clients have in flight.
+const rememberedBatches = 5
+
+// NewProducer is one that has written nothing.
+func NewProducer(id int64, epoch int16) Producer {
+	return Producer{ID: id, Epoch: epoch, CoordinatorEpoch: -1, TxnStart: -1}
+}
+
+// Batches are those that a retry may repeat, oldest first. Not to be changed.
+func (pr *Producer) Batches() []ProducerBatch { return pr.batches[:pr.remembered] }
+
+// LastSequence is that of the last record of this Epoch; -1 where there is none.
+func (pr *Producer) LastSequence() int32 {
+	if pr.remembered == 0 {
+		return -1
+	}
+	return pr.batches[pr.remembered-1].lastSequence()
+}
+
+// lastSequence is that of the batch's last record. After the largest comes 0.
+func (b ProducerBatch) lastSequence() int32 {
+	return int32((int64(b.FirstSequence) + int64(b.Offsets) - 1) & math.MaxInt32)
+}
+
+// nextSequence is what a batch of this Epoch has to begin with.
+func (pr *Producer) nextSequence() int32 {
+	return int32((int64(pr.LastSequence()) + 1) & math.MaxInt32)
+}
+
+// Check says whether a batch of so many records may follow what is known of
+// its producer, or repeats one of the last batches: then it returns that one.
+// Errors wrap siltstone.ErrProducerEpoch or siltstone.ErrOutOfOrderSequence.
+func (pr *Producer) Check(epoch int16, first, records int32) (original ProducerBatch, repeated bool, err error) {
+	if epoch < pr.Epoch {
+		return original, false, fmt.Errorf("epoch %d of producer %d, which is at %d: %w", epoch, pr.ID, pr.Epoch, siltstone.ErrProducerEpoch)
+	}
+	next := int32(0)
+	if epoch == pr.Epoch {
+		for _, b := range pr.Batches() {
+			if b.FirstSequence == first && b.Offsets == records {
+				return b, true, nil
+			}
+		}
+		next = pr.nextSequence()
+	}
+	if first != next {
+		return original, false, fmt.Errorf("sequence %d of producer %d, epoch %d: %d is next: %w", first, pr.ID, epoch, next, siltstone.ErrOutOfOrderSequence)
+	}
+	return original, false, nil
+}
+
+// Add takes a batch that the log has taken. One of another epoch, or that does
+// not follow the last one, is from a producer whose past was forgotten.
+func (pr *Producer) Add(epoch int16, b ProducerBatch) {
+	if epoch != pr.Epoch || b.FirstSequence != pr.nextSequence() {
+		pr.Epoch, pr.remembered = epoch, 0
+	}
+	if pr.remembered == rememberedBatches {
+		copy(pr.batches[:], pr.batches[1:])
+		pr.remembered--
+	}
+	pr.batches[pr.remembered] = b
+	pr.remembered++
+}
+
+// Idle says whether a producer has not written for so long, and counts as not
+// known. While its transaction is open it is not idle.
+func (pr *Producer) Idle(nowMS, limitMS int64) bool {
+	return pr.TxnStart < 0 && nowMS-pr.LastTimestamp >= limitMS
+}
+
+// ForgetIdle forgets the producers that have not written for so long.
+func (s *State) ForgetIdle(nowMS, limitMS int64) {
+	for _, p := range s.partitions {
+		for id, pr := range p.Producers {
+			if pr.Idle(nowMS, limitMS) {
+				delete(p.Producers, id)
+			}
+		}
+		if len(p.Producers) == 0 {
+			p.Producers = nil
+		}
+	}
 }
 
 // AbortedTxn is one transaction whose records read_committed readers skip.
@@ -34,50 +125,48 @@ type AbortedTxn struct {
 	LastStable  siltstone.Offset // once the marker was in
 }
 
-// rememberedBatches is how many of a producer's batches a retry may repeat:
-// the most that Kafka's clients have in flight.
-const rememberedBatches = 5
-
 // AddRows takes producers and transactions from the index rows of a range that
-// a Segment has assigned: offsets from base on. Ranges are given in order of
-// their offsets, and none is left out; one below Indexed was given before, and
-// changes nothing.
-func (p *Partition) AddRows(base siltstone.Offset, offsets int64, rows []segment.Row) error {
-	end := base + siltstone.Offset(offsets)
+// a Segment of the time timeMS has assigned. Rows without a producer may be
+// left out. Ranges are given in order of their offsets, and none is left out;
+// one below Indexed was given before, and changes nothing.
+func (p *Partition) AddRows(a Assigned, timeMS int64, rows []segment.Row) error {
 	switch {
-	case end <= p.Indexed:
+	case a.End() <= p.Indexed:
 		return nil
-	case base < p.Indexed:
-		return fmt.Errorf("rows of %s from %d on, which has them through %d: %w", p.TP, base, p.Indexed, siltstone.ErrCorrupt)
-	case end > p.Next:
-		return fmt.Errorf("rows of %s up to %d, which ends at %d: %w", p.TP, end, p.Next, siltstone.ErrCorrupt)
+	case a.Base < p.Indexed:
+		return fmt.Errorf("rows of %s from %d on, which has them through %d: %w", p.TP, a.Base, p.Indexed, siltstone.ErrCorrupt)
+	case a.End() > p.Next:
+		return fmt.Errorf("rows of %s up to %d, which ends at %d: %w", p.TP, a.End(), p.Next, siltstone.ErrCorrupt)
 	}
 	for i := range rows {
 		r := &rows[i]
-		if r.OffsetDelta < 0 || r.Offsets < 1 || r.OffsetDelta > offsets-int64(r.Offsets) {
+		if r.OffsetDelta < 0 || r.Offsets < 1 || r.OffsetDelta > a.Offsets-int64(r.Offsets) {
 			return fmt.Errorf("row %d of %s lies outside its range: %w", i, p.TP, siltstone.ErrCorrupt)
 		}
-		if r.ProducerID >= 0 {
-			p.addRow(base+siltstone.Offset(r.OffsetDelta), r)
+		if r.ProducerID >= 0 && (r.ProducerEpoch < 0 || r.BaseSequence < 0 && !r.Attributes.Control()) {
+			return fmt.Errorf("row %d of %s: producer %d, epoch %d, sequence %d: %w",
+				i, p.TP, r.ProducerID, r.ProducerEpoch, r.BaseSequence, siltstone.ErrCorrupt)
 		}
 	}
-	p.Indexed = end
+	for i := range rows {
+		if r := &rows[i]; r.ProducerID >= 0 {
+			p.addRow(a.Base+siltstone.Offset(r.OffsetDelta), timeMS, r)
+		}
+	}
+	p.Indexed = a.End()
 	return nil
 }
 
-func (p *Partition) addRow(at siltstone.Offset, r *segment.Row) {
+func (p *Partition) addRow(at siltstone.Offset, timeMS int64, r *segment.Row) {
 	pr := p.Producers[r.ProducerID]
 	if pr == nil {
-		pr = &Producer{ID: r.ProducerID, Epoch: r.ProducerEpoch, CoordinatorEpoch: -1, TxnStart: -1}
-		if p.Producers == nil {
+		one := NewProducer(r.ProducerID, r.ProducerEpoch)
+		if pr = &one; p.Producers == nil {
 			p.Producers = map[int64]*Producer{}
 		}
 		p.Producers[r.ProducerID] = pr
 	}
-	if pr.Epoch != r.ProducerEpoch {
-		pr.Epoch, pr.Batches = r.ProducerEpoch, nil
-	}
-	pr.LastTimestamp = r.MaxTimestamp
+	pr.LastTimestamp = timeMS
 	if r.Attributes.Control() {
 		p.endTxn(pr, at, r)
 		return
@@ -85,15 +174,14 @@ func (p *Partition) addRow(at siltstone.Offset, r *segment.Row) {
 	if r.Attributes.Transactional() && pr.TxnStart < 0 {
 		pr.TxnStart = at
 	}
-	if len(pr.Batches) == rememberedBatches {
-		copy(pr.Batches, pr.Batches[1:])
-		pr.Batches = pr.Batches[:rememberedBatches-1]
-	}
-	pr.Batches = append(pr.Batches, ProducerBatch{at, r.Offsets, r.BaseSequence, r.MaxTimestamp})
+	pr.Add(r.ProducerEpoch, ProducerBatch{Base: at, Offsets: r.Offsets, FirstSequence: r.BaseSequence, Timestamp: r.MaxTimestamp})
 }
 
 // endTxn folds a marker.
 func (p *Partition) endTxn(pr *Producer, at siltstone.Offset, r *segment.Row) {
+	if pr.Epoch != r.ProducerEpoch {
+		pr.Epoch, pr.remembered = r.ProducerEpoch, 0
+	}
 	if r.Marker != batch.Abort && r.Marker != batch.Commit {
 		return
 	}

@@ -189,8 +189,8 @@ func (pr *Producer) append(b []byte) []byte {
 	b = binary.AppendVarint(b, int64(pr.CoordinatorEpoch))
 	b = binary.AppendVarint(b, pr.LastTimestamp)
 	b = binary.AppendUvarint(b, uint64(pr.TxnStart+1))
-	b = binary.AppendUvarint(b, uint64(len(pr.Batches)))
-	for _, batch := range pr.Batches {
+	b = binary.AppendUvarint(b, uint64(len(pr.Batches())))
+	for _, batch := range pr.Batches() {
 		b = binary.AppendUvarint(b, uint64(batch.Base))
 		b = binary.AppendUvarint(b, uint64(batch.Offsets))
 		b = binary.AppendVarint(b, int64(batch.FirstSequence))
@@ -207,14 +207,19 @@ func readProducer(in *wire.Reader) *Producer {
 	pr.CoordinatorEpoch = int32(readBetween(in, math.MinInt32, math.MaxInt32))
 	pr.LastTimestamp = in.Varint()
 	pr.TxnStart = readOffset(in) - 1
-	pr.Batches = wire.List(in, 4, func() ProducerBatch {
+	n := in.Count(4)
+	if n > rememberedBatches {
+		in.Fail("%d batches of producer %d", n, pr.ID)
+		return pr
+	}
+	for i := range n {
 		b := ProducerBatch{Base: readOffset(in), Offsets: int32(in.Uvarint(math.MaxInt32))}
-		b.FirstSequence = int32(readBetween(in, math.MinInt32, math.MaxInt32))
+		b.FirstSequence = int32(readBetween(in, 0, math.MaxInt32))
 		b.Timestamp = in.Varint()
-		return b
-	})
-	if len(pr.Batches) > rememberedBatches {
-		in.Fail("%d batches of producer %d", len(pr.Batches), pr.ID)
+		if i > 0 && b.FirstSequence != pr.nextSequence() {
+			in.Fail("sequence %d of producer %d, where %d is next", b.FirstSequence, pr.ID, pr.nextSequence())
+		}
+		pr.Add(pr.Epoch, b)
 	}
 	return pr
 }

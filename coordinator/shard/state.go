@@ -115,7 +115,7 @@ func (s *State) open(tp siltstone.TopicPartition, number uint32) *Partition {
 // close removes a partition, and the topic's number with its last one.
 func (s *State) close(p *Partition) {
 	p.replace(0, len(p.spans), nil)
-	delete(s.partitions, partitionKey{p.Number, p.TP.Partition})
+	delete(s.partitions, p.key())
 	t := s.topics[p.TP.Topic]
 	t.open--
 	if t.open == 0 {

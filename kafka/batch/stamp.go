@@ -13,6 +13,9 @@ func Stamp(b []byte, base siltstone.Offset, epoch siltstone.Epoch) {
 	binary.BigEndian.PutUint32(b[atEpoch:], uint32(epoch))
 }
 
+// ProducerID is that of a batch whose header was parsed, or NoProducerID.
+func ProducerID(b []byte) int64 { return int64At(b, atProducerID) }
+
 // StampAppendTime gives every record of a batch the time at which it was
 // appended, in place: the attribute, the max timestamp, the CRC. What the
 // records themselves say is ignored from then on. b must be whole.

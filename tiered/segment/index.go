@@ -65,13 +65,14 @@ const checkedFrom = 21
 
 // describes leaves out the base offset, which may be stamped anew, and what is in the records.
 func (r *Row) describes(h batch.Header) bool {
-	of := rowOf(h)
+	of := RowOf(h)
 	of.OffsetDelta, of.Position, of.Marker, of.CoordinatorEpoch = r.OffsetDelta, r.Position, r.Marker, r.CoordinatorEpoch
 	return of == *r
 }
 
-// rowOf is the row of a batch at the start of its run.
-func rowOf(h batch.Header) Row {
+// RowOf is the row of a batch at the start of its run, without what stands in
+// the records of a marker.
+func RowOf(h batch.Header) Row {
 	r := Row{
 		LengthBytes:      int32(h.SizeBytes()),
 		Offsets:          h.LastOffsetDelta + 1,

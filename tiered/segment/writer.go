@@ -69,7 +69,7 @@ func (w *Writer) Batch(b []byte) error {
 		h.BaseOffset < w.base || delta < w.offsets || delta > maxSpan-math.MaxInt32 {
 		return fmt.Errorf("batch of %s at %d with %d bytes does not fit behind %d", run.Partition, h.BaseOffset, len(b), w.base+siltstone.Offset(w.offsets))
 	}
-	row := rowOf(h)
+	row := RowOf(h)
 	row.OffsetDelta = delta
 	if h.Attributes.Control() {
 		m, err := batch.ParseMarker(b)
