@@ -26,6 +26,14 @@ func newCache(limit int64) cache {
 
 func (c *cache) has(key blockKey) bool { return c.blocks[key] != nil }
 
+// look returns a block and changes nothing; nil if it is not there.
+func (c *cache) look(key blockKey) *block {
+	if e := c.blocks[key]; e != nil {
+		return e.block
+	}
+	return nil
+}
+
 // get returns a block and makes it the last used; nil if it is not there.
 func (c *cache) get(key blockKey) *block {
 	e := c.blocks[key]

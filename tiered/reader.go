@@ -196,18 +196,6 @@ func (r *Reader) FirstAtOrAfter(ctx context.Context, q Request, ts int64) ([]byt
 	return nil, nil
 }
 
-// Index returns an object's index, without reading the object if it is not cached.
-func (r *Reader) Index(ctx context.Context, id segment.ObjectID) (*segment.Index, error) {
-	if b := r.peek(objectKey(id)); b != nil {
-		return b.index, nil
-	}
-	b, err := r.get(ctx, footerKey(id), r.loadFooter)
-	if err != nil {
-		return nil, fmt.Errorf("index of %s: %w", id, err)
-	}
-	return b.index, nil
-}
-
 // ReadAhead starts to load the objects of ranges that are likely to be read
 // soon, as far as the bounds allow, and returns at once.
 func (r *Reader) ReadAhead(ranges ...shard.Range) {
