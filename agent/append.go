@@ -63,7 +63,7 @@ func (op *appendOp) abandon() {
 	}
 	for i := range op.req.Parts {
 		p := &op.req.Parts[i]
-		p.Err, p.Base, p.LogStart = errStopped, -1, -1
+		p.Err, p.Base, p.LogStart, p.RepeatedMS = errStopped, -1, -1, -1
 	}
 	close(op.req.Done)
 }
@@ -83,7 +83,7 @@ func (op *appendOp) handle(c *core) {
 func (op *appendOp) take(c *core) {
 	for i := range op.req.Parts {
 		p := &op.req.Parts[i]
-		p.Err, p.Base, p.LogStart = errUndecided, -1, -1
+		p.Err, p.Base, p.LogStart, p.RepeatedMS = errUndecided, -1, -1, -1
 	}
 	for i := range op.req.Parts {
 		c.appendPart(op, i)
@@ -105,7 +105,7 @@ func (op *appendOp) decide(c *core, part int, err error) {
 	}
 	p.Err = err
 	if err != nil {
-		p.Base, p.LogStart = -1, -1
+		p.Base, p.LogStart, p.RepeatedMS = -1, -1, -1
 	}
 	op.left--
 	if op.left > 0 {
@@ -141,6 +141,7 @@ func (c *core) appendPart(op *appendOp, part int) {
 	op.decide(c, part, err)
 }
 
+// countOffsets is how many offsets the batches of a part take.
 func countOffsets(batches []byte) (n siltstone.Offset, err error) {
 	for b, err := range batch.All(batches) {
 		if err != nil {
@@ -150,14 +151,21 @@ func countOffsets(batches []byte) (n siltstone.Offset, err error) {
 		if err != nil {
 			return 0, err
 		}
+		if h.ProducerID >= 0 && len(b) < len(batches) {
+			return 0, fmt.Errorf("a batch of producer %d beside others: %w", h.ProducerID, siltstone.ErrOutOfOrderSequence)
+		}
 		n += siltstone.Offset(h.LastOffsetDelta) + 1
 	}
 	return n, nil
 }
 
-// bufferPart gives the batches of a part their offsets and buffers them.
+// bufferPart gives the batches of a part their offsets and buffers them, if
+// an idempotent producer may write them now.
 func (c *core) bufferPart(p *partition, op *appendOp, part int) {
 	req := &op.req.Parts[part]
+	if len(req.Batches) > 0 && batch.ProducerID(req.Batches) >= 0 && !c.inSequence(p, op, part) {
+		return
+	}
 	req.Base, req.LogStart = p.next, p.start
 	for rest := req.Batches; len(rest) > 0; {
 		rest = rest[c.buffer(p, rest):]
@@ -166,7 +174,7 @@ func (c *core) bufferPart(p *partition, op *appendOp, part int) {
 	if op.req.Acks != -1 || c.opts.Plant.Is(planted.AckBeforeFlush) {
 		op.decide(c, part, nil)
 	} else {
-		p.appends = append(p.appends, appendWait{op: op, part: part, end: p.next})
+		p.await(appendWait{op: op, part: part, end: p.next})
 	}
 	if op.req.Acks == -1 || len(p.fetchers) > 0 || p.room() < siltstone.UncleanJump/2 {
 		c.somebodyWaits()
@@ -237,5 +245,5 @@ func (c *core) dropUnflushed(p *partition) {
 		*ref = batchRef{}
 	}
 	p.tail.refs = p.tail.refs[:p.tail.head+n]
-	p.next = p.flushed
+	p.next, p.live = p.flushed, nil
 }

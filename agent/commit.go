@@ -141,7 +141,7 @@ func (c *core) settle(s *ledShard, out ledger.Outcome) {
 		c.folded(s, &changes[i], objects)
 	}
 	switch {
-	case errors.Is(err, ledger.ErrTrimmed):
+	case errors.Is(err, ledger.ErrTrimmed), err == nil && s.unread && s.state == standing:
 		c.load(s)
 	case err != nil:
 		c.fail(err)
@@ -177,7 +177,8 @@ func (c *core) folded(s *ledShard, ch *ledger.Change[shard.Change], objects int)
 func (c *core) foldedSegment(s *ledShard, ch *ledger.Change[shard.Change], objects int) {
 	if !ch.Mine {
 		// Another's, from before this agent led, or of another epoch: no
-		// record of this agent's is in it.
+		// record of this agent's is in it. Its producers are in its objects.
+		s.unread = true
 		for _, r := range ch.Effect.Assigned {
 			if p := c.parts[r.Partition.TP]; p != nil && !s.leads() {
 				c.reset(p, r.Partition)
@@ -197,6 +198,10 @@ func (c *core) foldedSegment(s *ledShard, ch *ledger.Change[shard.Change], objec
 					s.log.Name(), ch.Entry.Seq, part.p.tp, part.base, part.end()))
 				return
 			}
+			if err := assigned[0].Partition.AddRows(assigned[0], ch.Entry.TimeMS, c.rowsOf(&part)); err != nil {
+				c.fail(err)
+				return
+			}
 			assigned = assigned[1:]
 			c.commit(&part)
 		}
@@ -212,6 +217,7 @@ func (c *core) commit(part *objectPart) {
 	for i := range part.batches {
 		c.flushed(&part.batches[i])
 	}
+	p.flushedProducers(part.batches)
 	p.flushed = part.end()
 	p.advance(c, int(part.bytes()))
 	c.unpark(p)

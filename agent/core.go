@@ -11,6 +11,7 @@ import (
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
 	"github.com/siltstone-io/siltstone/coordinator/shard"
 	"github.com/siltstone-io/siltstone/coordinator/topic"
+	"github.com/siltstone-io/siltstone/tiered/segment"
 )
 
 // An event is what the loop handles: a request, or what a worker reports.
@@ -37,7 +38,9 @@ type core struct {
 	uploading   int
 	nextObject  uint64
 
+	loads       loads
 	producerIDs producerIDs
+	rows        []segment.Row // memory of rowsOf
 
 	deadlines deadlines
 	begun     bool // the topics are known, and shards are loaded
@@ -109,6 +112,7 @@ func (c *core) handleQueued() {
 func (c *core) turn() {
 	c.deadlines.expireUntil(c.now, c)
 	c.flush()
+	c.loadIndexes()
 	c.pumpCluster()
 	if c.cluster.ready {
 		c.checkpointIfDue(&c.cluster.unstored, c.cluster.log.Name(), c.cluster.log.Checkpoint)
@@ -116,7 +120,7 @@ func (c *core) turn() {
 	for _, s := range c.shards {
 		c.pump(s)
 		if s.leads() {
-			c.checkpointIfDue(&s.unstored, s.log.Name(), s.log.Checkpoint)
+			c.checkpointIfDue(&s.unstored, s.log.Name(), func() ledger.EncodedCheckpoint { return c.encodeShard(s) })
 		}
 	}
 	for _, s := range c.groups {

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/siltstone-io/siltstone"
@@ -16,51 +15,6 @@ import (
 // begin starts with the topics; the shards follow once they are known.
 func (c *core) begin() {
 	c.loadCluster()
-}
-
-// load reads a shard's checkpoint and tail.
-func (c *core) load(s *ledShard) {
-	c.setState(s, loading)
-	c.work(func(ctx context.Context) event {
-		got, err := loadFold(ctx, c.Agent, s.log.Name(), shard.New)
-		return &loaded{s: s, got: got, err: err}
-	})
-}
-
-// loadFold reads a ledger to its end, however long the stores take to answer.
-func loadFold[F ledger.Fold[C], C any](ctx context.Context, a *Agent, name string, empty func() F) (got ledger.Loaded[F, C], err error) {
-	err = a.retry(ctx, "load "+name, func(ctx context.Context) (err error) {
-		got, err = ledger.LoadFold[F, C](ctx, a.ledgers, name, empty)
-		return err
-	}, siltstone.ErrCorrupt, siltstone.ErrNewerFormat)
-	return got, err
-}
-
-// loaded is a shard as it stands in the stores.
-type loaded struct {
-	s   *ledShard
-	got ledger.Loaded[*shard.State, shard.Change]
-	err error
-}
-
-func (e *loaded) handle(c *core) {
-	s := e.s
-	if e.err != nil {
-		if c.workCtx.Err() == nil {
-			c.fail(fmt.Errorf("load %s: %w", s.log.Name(), e.err))
-		}
-		return
-	}
-	s.log.Replace(e.got.Fold, e.got.At)
-	s.inFlight = nil
-	s.unstored.restart(e.got.At, e.got.Checkpoint, c.now)
-	fold := s.fold()
-	if s.epoch != 0 && fold.Leader() == c.opts.Incarnation && fold.Epoch() == s.epoch {
-		c.setState(s, serving)
-		c.resume(s)
-		return
-	}
-	c.depose(s)
 }
 
 // resume goes on after the ledger was trimmed past what this agent had folded.

@@ -9,6 +9,7 @@ import (
 // metrics are the agent's counters; their names are siltstone_agent_….
 type metrics struct {
 	appendedBytes prometheus.Counter
+	repeats       prometheus.Counter
 	flushes       prometheus.Counter
 	flushedBytes  prometheus.Counter
 	flushSeconds  prometheus.Histogram
@@ -22,6 +23,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	}
 	m := &metrics{
 		appendedBytes: counter("appended_bytes_total", "Record batches taken from producers."),
+		repeats:       counter("repeated_batches_total", "Batches of idempotent producers that the log had already, and did not take again."),
 		flushes:       counter("flushes_total", "Segments uploaded."),
 		flushedBytes:  counter("flushed_bytes_total", "Segments uploaded, by size."),
 		voidEntries:   counter("void_entries_total", "Ledger entries that broke the rules. No correct writer makes one."),
@@ -32,12 +34,14 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}),
 	}
 	if reg != nil {
-		reg.MustRegister(m.appendedBytes, m.flushes, m.flushedBytes, m.voidEntries, m.checkpoints, m.flushSeconds)
+		reg.MustRegister(m.appendedBytes, m.repeats, m.flushes, m.flushedBytes, m.voidEntries, m.checkpoints, m.flushSeconds)
 	}
 	return m
 }
 
 func (m *metrics) appended(bytes int) { m.appendedBytes.Add(float64(bytes)) }
+
+func (m *metrics) repeated() { m.repeats.Inc() }
 
 func (m *metrics) flushed(bytes int64, took time.Duration) {
 	m.flushes.Inc()

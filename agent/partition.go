@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"slices"
+
 	"github.com/siltstone-io/siltstone"
 )
 
@@ -19,7 +21,8 @@ type partition struct {
 	began siltstone.Offset
 
 	tail  tail
-	uncut int // the last so many batches of the tail are in no object yet
+	live  map[int64]*liveProducer // by their ids; those with batches that are not flushed
+	uncut int                     // the last so many batches of the tail are in no object yet
 	dirty bool
 
 	appends  []appendWait // in order of their ends
@@ -41,6 +44,16 @@ type appendWait struct {
 	op   *appendOp
 	part int
 	end  siltstone.Offset
+}
+
+// await puts a wait where it belongs. Only one for a batch that was sent again
+// is not the last.
+func (p *partition) await(w appendWait) {
+	i := len(p.appends)
+	for i > 0 && p.appends[i-1].end > w.end {
+		i--
+	}
+	p.appends = slices.Insert(p.appends, i, w)
 }
 
 // advance answers whom a higher high watermark answers.

@@ -20,6 +20,9 @@ type ledShard struct {
 	toOpen  []*partition
 	toEnd   []siltstone.TopicPartition // of deleted topics
 
+	// unread: a Segment was folded whose rows this agent does not have.
+	unread bool
+
 	// partsGone: objects may hold parts of partitions that are gone.
 	partsGone bool
 

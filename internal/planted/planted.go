@@ -22,10 +22,19 @@ const (
 	TwoAppendsInFlight
 	// OldGenerationCommits accepts a commit of offsets from a generation that is over.
 	OldGenerationCommits
+	// DuplicateBeforeSafe answers what an idempotent producer sends again before
+	// its original is safe.
+	DuplicateBeforeSafe
+	// SequencesNotCheckpointed forgets what is known of producers where a
+	// checkpoint is stored.
+	SequencesNotCheckpointed
 )
 
 // Names are all of them.
-var Names = []Name{AckBeforeFlush, TimedOutIsFailed, AppendWithoutFolding, TwoAppendsInFlight, OldGenerationCommits}
+var Names = []Name{
+	AckBeforeFlush, TimedOutIsFailed, AppendWithoutFolding, TwoAppendsInFlight,
+	OldGenerationCommits, DuplicateBeforeSafe, SequencesNotCheckpointed,
+}
 
 func (n Name) String() string {
 	switch n {
@@ -39,6 +48,10 @@ func (n Name) String() string {
 		return "two appends in flight"
 	case OldGenerationCommits:
 		return "accept commits of an old generation"
+	case DuplicateBeforeSafe:
+		return "answer a duplicate before its original is safe"
+	case SequencesNotCheckpointed:
+		return "sequences lost at a checkpoint"
 	}
 	return "no bug"
 }
