@@ -15,6 +15,7 @@ import (
 	"github.com/siltstone-io/siltstone/coordinator/shard"
 	"github.com/siltstone-io/siltstone/coordinator/topic"
 	"github.com/siltstone-io/siltstone/kafka/batch"
+	"github.com/siltstone-io/siltstone/tiered"
 	"github.com/siltstone-io/siltstone/tiered/segment"
 )
 
@@ -26,6 +27,12 @@ func (s *store) audit(h *history) []string {
 	a.client = ledger.NewClient(ledger.Options{
 		Coordinator: s.coordinator, Bucket: s.bucket, Rand: func() uint64 { return 1 },
 	})
+	reader, err := tiered.New(tiered.Options{Bucket: s.bucket})
+	if err != nil {
+		return []string{err.Error()}
+	}
+	defer reader.Close()
+	a.reader = reader
 	a.cluster()
 	for i := range shard.Count {
 		a.shard(i)
@@ -35,11 +42,13 @@ func (s *store) audit(h *history) []string {
 }
 
 type auditor struct {
-	store  *store
-	client *ledger.Client
-	names  map[siltstone.TopicID]string
-	stored map[partition]map[int64]readRecord
-	wrong  []string
+	store      *store
+	client     *ledger.Client
+	reader     *tiered.Reader
+	expiration int64 // producer.id.expiration.ms
+	names      map[siltstone.TopicID]string
+	stored     map[partition]map[int64]readRecord
+	wrong      []string
 }
 
 func (a *auditor) failf(format string, args ...any) {
@@ -82,7 +91,8 @@ func (a *auditor) cluster() {
 	for _, t := range fold.View().All() {
 		a.names[t.ID] = t.Name
 	}
-	sameFold(a, topic.Ledger, fold, topic.New)
+	a.expiration = fold.View().Cluster().ProducerIDExpirationMS
+	sameFold(a, topic.Ledger, fold, topic.New, func([]ledger.Change[topic.Change], *topic.State) {})
 }
 
 // shard refolds a shard's ledger. Two leaders never commit at one epoch, and a
@@ -92,6 +102,7 @@ func (a *auditor) shard(id int) {
 	fold := shard.New()
 	leaders := map[siltstone.Epoch]siltstone.Incarnation{}
 	next := map[siltstone.TopicPartition]siltstone.Offset{}
+	var changes []ledger.Change[shard.Change]
 	for _, e := range a.frames(name) {
 		ch, err := fold.Apply(e)
 		if err != nil || ch.Void != "" {
@@ -120,8 +131,13 @@ func (a *auditor) shard(id int) {
 			}
 			next[r.Partition.TP] = r.End()
 		}
+		changes = append(changes, ledger.Change[shard.Change]{Entry: e, Effect: ch})
 	}
-	sameFold(a, name, fold, shard.New)
+	a.addRows(name, changes, fold)
+	sameFold(a, name, fold, shard.New, func(tail []ledger.Change[shard.Change], loaded *shard.State) {
+		a.addRows(name, tail, loaded)
+		a.sameProducers(name, fold, loaded)
+	})
 	for p := range fold.Partitions() {
 		for r := range p.Ranges(0) {
 			if err := a.object(id, p.TP, r); err != nil {
@@ -132,8 +148,9 @@ func (a *auditor) shard(id int) {
 }
 
 // sameFold loads a ledger as an agent does, from its checkpoint and tail, and
-// compares it with the fold of all entries.
-func sameFold[F ledger.Fold[C], C any](a *auditor, name string, whole F, empty func() F) {
+// compares it with the fold of all entries. What an agent reads besides the
+// ledger, more does.
+func sameFold[F ledger.Fold[C], C any](a *auditor, name string, whole F, empty func() F, more func([]ledger.Change[C], F)) {
 	got, err := ledger.LoadFold[F](context.Background(), a.client, name, empty)
 	if err != nil {
 		a.failf("8: load %s: %v", name, err)
@@ -143,6 +160,7 @@ func sameFold[F ledger.Fold[C], C any](a *auditor, name string, whole F, empty f
 		a.failf("8: %s ends at %d when loaded, at %d in truth", name, got.At.Seq, last)
 		return
 	}
+	more(got.Tail, got.Fold)
 	if !bytes.Equal(rowsOf(got.Fold), rowsOf(whole)) {
 		a.failf("8: %s: the checkpoint at %d and the entries after it do not give what all entries give", name, got.Checkpoint.Seq)
 	}
