@@ -22,11 +22,12 @@ type fakeLog struct {
 	changed    chan struct{} // closed and made anew when something was appended
 	epoch      siltstone.Epoch
 
-	hold     chan struct{}                           // appends are decided once it is closed; set before the start
-	fail     func(tp siltstone.TopicPartition) error // instead of an outcome
-	released int                                     // results given back
-	fetches  []siltstone.FetchRequest                // as they came
-	appends  int                                     // requests
+	hold       chan struct{}                           // appends are decided once it is closed; set before the start
+	fail       func(tp siltstone.TopicPartition) error // instead of an outcome
+	repeatedMS int64                                   // appends repeat a batch at offset 5 of this time; 0: they do not
+	released   int                                     // results given back
+	fetches    []siltstone.FetchRequest                // as they came
+	appends    int                                     // requests
 }
 
 type fakePartition struct {
@@ -94,7 +95,11 @@ func (l *fakeLog) append(r *siltstone.AppendRequest) {
 			}
 		}
 		p := l.partition(part.Partition)
-		part.Base, part.LogStart = p.next, p.start
+		if l.repeatedMS > 0 {
+			part.Base, part.LogStart, part.RepeatedMS = 5, p.start, l.repeatedMS
+			continue
+		}
+		part.Base, part.LogStart, part.RepeatedMS = p.next, p.start, -1
 		for b, err := range batch.All(part.Batches) {
 			if err != nil {
 				panic(err) // the door has checked it

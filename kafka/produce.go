@@ -14,11 +14,16 @@ package kafka
 // type of its own a batch of another is compressed anew. zstd below v7 is
 // UNSUPPORTED_COMPRESSION_TYPE.
 //
+// The batch of an idempotent producer (KIP-98) follows its last one, or repeats
+// one of its last five: then the answer is the original's, once that is as safe
+// as acks asks for, with the original's time where the topic has LogAppendTime.
+// Otherwise it is OUT_OF_ORDER_SEQUENCE_NUMBER or INVALID_PRODUCER_EPOCH. A
+// producer id with a negative epoch or sequence is INVALID_RECORD.
+//
 // Clients do not write markers: a control batch is INVALID_RECORD. There is no
-// state for idempotent and transactional producers yet, so a batch with a
-// producer id, or the transactional bit, is UNSUPPORTED_FOR_MESSAGE_FORMAT,
-// which no client retries: that is Kafka's word for a log that cannot keep
-// what the batch claims.
+// state for transactions yet, so a batch with the transactional bit is
+// UNSUPPORTED_FOR_MESSAGE_FORMAT, which no client retries: that is Kafka's word
+// for a log that cannot keep what the batch claims.
 //
 // acks are -1, 0 or 1 (INVALID_REQUIRED_ACKS). With 0 there is no answer; an
 // error closes the connection, so that the client learns of it. From v10 on an
@@ -68,7 +73,7 @@ func startProduce(c *conn, r *request) (answer, error) {
 		}
 		p.submitted = len(a.appended.Parts)
 		a.appended.Parts = append(a.appended.Parts, siltstone.AppendPart{
-			Partition: tp, Batches: p.records, Base: -1, LogStart: -1,
+			Partition: tp, Batches: p.records, Base: -1, LogStart: -1, RepeatedMS: -1,
 		})
 	}
 	if len(a.appended.Parts) == 0 {
@@ -171,8 +176,6 @@ func mayProduce(h batch.Header, version int16) error {
 		return fmt.Errorf("clients do not set the timestamp type to LogAppendTime: %w", kerr.InvalidTimestamp)
 	case a.Transactional():
 		return fmt.Errorf("transactions are not served yet: %w", kerr.UnsupportedForMessageFormat)
-	case h.ProducerID != batch.NoProducerID:
-		return fmt.Errorf("idempotent producers are not served yet (set enable.idempotence=false): %w", kerr.UnsupportedForMessageFormat)
 	case a.Codec() == batch.Zstd && version < 7:
 		return fmt.Errorf("zstd needs Produce v7: %w", kerr.UnsupportedCompressionType)
 	}
@@ -298,6 +301,9 @@ func (a *produceAnswer) encodePart(p *producePart) kmsg.ProduceResponseTopicPart
 	}
 	share := &a.appended.Parts[p.submitted]
 	rp.BaseOffset, rp.LogStartOffset, rp.LogAppendTime = int64(share.Base), int64(share.LogStart), p.appendTime
+	if p.appendTime >= 0 && share.RepeatedMS >= 0 {
+		rp.LogAppendTime = share.RepeatedMS
+	}
 	return rp
 }
 
