@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -179,10 +178,17 @@ func (t *groupTurn) commitLoad(ctx context.Context, title string, ids []string, 
 		return w, err
 	}
 	w = window{figures: title, start: time.Now()}
-	var times []time.Duration
-	err = t.profiled(ctx, title, func(ctx context.Context) (err error) {
-		times, err = all.run(ctx, interval, t.o.duration)
-		return err
+	var commits, appends []time.Duration
+	err = t.profiled(ctx, title, func(ctx context.Context) error {
+		probing, enough := context.WithCancel(ctx)
+		g, ctx := errgroup.WithContext(ctx)
+		g.Go(func() (err error) { appends, err = probeAppends(probing, t.o.dir); return err })
+		g.Go(func() (err error) {
+			defer enough()
+			commits, err = all.run(ctx, interval, t.o.duration)
+			return err
+		})
+		return g.Wait()
 	})
 	if err != nil {
 		return w, err
@@ -192,10 +198,12 @@ func (t *groupTurn) commitLoad(ctx context.Context, title string, ids []string, 
 	if err != nil {
 		return w, err
 	}
-	t.add(title+"p50", "ms", millis(quantile(times, 0.50)))
-	t.add(strings.TrimSuffix(title, ": ")+commitP99, "ms", millis(quantile(times, 0.99)))
-	t.add(title+"longest", "ms", millis(quantile(times, 1)))
-	t.add(title+"server's CPU per commit", "µs", micros(after.cpu-before.cpu)/float64(len(times)))
+	t.add(title+"p50", "ms", millis(quantile(commits, 0.50)))
+	t.add(title+commitP99, "ms", millis(quantile(commits, 0.99)))
+	t.add(title+"longest", "ms", millis(quantile(commits, 1)))
+	t.add(title+"raw append, p50", "ms", millis(quantile(appends, 0.50)))
+	t.add(title+rawAppendP99, "ms", millis(quantile(appends, 0.99)))
+	t.add(title+"server's CPU per commit", "µs", micros(after.cpu-before.cpu)/float64(len(commits)))
 	return w, all.leave(ctx)
 }
 

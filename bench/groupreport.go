@@ -11,9 +11,9 @@ const (
 	toAllAssigned  = "to all assigned"
 	rollingRestart = "rolling restart"
 	heapPerGroup   = "heap per group"
-	commitP99      = ": p99"
+	commitP99      = "p99"
 	appendsOfShard = "appends, busiest shard"
-	appendAlone    = "an append alone, p99"
+	rawAppendP99   = "raw append, p99"
 )
 
 // What groups may cost.
@@ -74,13 +74,13 @@ func (r Report) aim(figure string, systems []string) string {
 		limit, what = maxHeapPerGroupKiB, digits(maxHeapPerGroupKiB)
 	case strings.HasSuffix(figure, appendsOfShard):
 		limit, what = maxShardAppends, "one each 5 ms, "+digits(maxShardAppends)
-	case strings.HasSuffix(figure, commitP99):
-		alone := r.groupValues(strings.TrimSuffix(figure, strings.TrimPrefix(commitP99, ": "))+appendAlone, siltstoneName)
-		if len(alone) == 0 {
+	case strings.HasSuffix(figure, ": "+commitP99):
+		raw := r.groupValues(strings.TrimSuffix(figure, commitP99)+rawAppendP99, siltstoneName)
+		if len(raw) == 0 {
 			return ""
 		}
-		limit = middle(alone) + maxOverAppendMS
-		what = fmt.Sprintf("an append alone + %d, %s", maxOverAppendMS, digits(limit))
+		limit = middle(raw) + maxOverAppendMS
+		what = fmt.Sprintf("a raw append + %d, %s", maxOverAppendMS, digits(limit))
 	default:
 		return ""
 	}
