@@ -41,7 +41,7 @@ func (vm *virtualMachine) start(dir string) error {
 		return err
 	}
 	classpath := jars + "/*"
-	compile := append([]string{"-Xlint:all", "-cp", classpath, "-d", dir}, sources...)
+	compile := append([]string{"-cp", classpath, "-d", dir}, sources...)
 	if out, err := exec.Command("javac", compile...).CombinedOutput(); err != nil {
 		return fmt.Errorf("javac: %w (scripts/install kafka?): %s", err, out)
 	}

@@ -40,6 +40,7 @@ public class Driver {
 
     /** Ends a main method that exits. */
     private static final class Exited extends Error {
+        private static final long serialVersionUID = 1;
         Exited() { super(null, null, false, false); }
     }
 
