@@ -90,11 +90,12 @@ func (s *Server) askedFor(ctx context.Context, q *kmsg.MetadataRequest) []asked 
 		}
 		seen[a] = true
 		switch {
-		case byID && a.id != siltstone.TopicID{} && t.Topic == nil:
+		case byID && a.id != siltstone.TopicID{}:
+			// A name beside it says nothing: Java's admin client sends an empty one.
 			if t, ok := view.TopicByID(a.id); ok {
 				a = asked{name: t.Name, id: t.ID, topic: t}
 			} else {
-				a.err = kerr.UnknownTopicID
+				a = asked{id: a.id, err: kerr.UnknownTopicID}
 			}
 		case byID, a.id != siltstone.TopicID{}, t.Topic == nil:
 			a.err = kerr.InvalidRequest
