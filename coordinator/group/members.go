@@ -1,7 +1,11 @@
 package group
 
 func (m *Machine) heartbeat(g *classic, r *Heartbeat) {
-	if g == nil {
+	switch {
+	case r.Group == "":
+		m.answer(r, ErrInvalidGroup)
+		return
+	case g == nil:
 		m.answer(r, ErrUnknownMember)
 		return
 	}

@@ -1,7 +1,11 @@
 package group
 
 func (m *Machine) sync(g *classic, r *Sync) {
-	if g == nil {
+	switch {
+	case r.Group == "":
+		m.answer(r, ErrInvalidGroup)
+		return
+	case g == nil:
 		m.answer(r, ErrUnknownMember)
 		return
 	}
