@@ -34,6 +34,28 @@ type AppendPart struct {
 	RepeatedMS int64
 }
 
+// TrimAll stands for the high watermark in a TrimPart.
+const TrimAll Offset = -1
+
+// TrimRequest asks a log to begin later: the records below the new log starts
+// are gone (DeleteRecords).
+type TrimRequest struct {
+	// Deadline is when a part that is not decided gets ErrTimedOut; its log
+	// start may yet move.
+	Deadline time.Time
+	Parts    []TrimPart
+}
+
+// TrimPart is the share of one partition.
+type TrimPart struct {
+	Partition TopicPartition
+	Start     Offset // or TrimAll
+
+	// Outcome: Err is nil, or wraps one of the sentinels of this package.
+	Err      error
+	LogStart Offset // which may be above Start; -1 with Err
+}
+
 // Isolation is what a reader may see (KIP-98).
 type Isolation int8
 

@@ -64,7 +64,11 @@ func (c *core) nextEntry(s *ledShard) (shard.Body, int) {
 		return c.openBody(s), 0
 	case len(s.toEnd) > 0:
 		return c.endBody(s), 0
+	case len(s.toTrim) > 0 && !(s.trimLast && len(s.objects) > 0 && s.objects[0].uploaded):
+		s.trimLast = true
+		return c.trimBody(s), 0
 	case len(s.objects) > 0:
+		s.trimLast = false
 		return c.segmentBody(s, 0)
 	case c.draining && c.uncutBytes == 0:
 		return &shard.Lead{Epoch: s.epoch + 1}, 0
@@ -236,8 +240,12 @@ func (c *core) opened(known *shard.Partition) {
 
 // trimmed moves a log start, or ends a partition.
 func (c *core) trimmed(t shard.Trimmed) {
-	if p := c.parts[t.Partition]; p != nil && !t.Gone {
-		p.start = max(p.start, t.Start)
+	switch p := c.parts[t.Partition]; {
+	case p == nil:
+	case t.Gone:
+		p.failTrims(c, siltstone.ErrUnknownPartition)
+	default:
+		p.startAt(c, t.Start)
 	}
 }
 
@@ -283,6 +291,10 @@ func (c *core) endBody(s *ledShard) shard.Body {
 func (c *core) forgetDone(s *ledShard) {
 	s.forgetGone()
 	s.toOpen = slices.DeleteFunc(s.toOpen, func(p *partition) bool { return p.open || c.parts[p.tp] != p })
+	s.toTrim = slices.DeleteFunc(s.toTrim, func(p *partition) bool {
+		p.toTrim = len(p.trims) > 0
+		return !p.toTrim
+	})
 	s.toEnd = slices.DeleteFunc(s.toEnd, func(tp siltstone.TopicPartition) bool {
 		_, there := s.fold().Partition(tp)
 		return !there

@@ -39,6 +39,8 @@ func (c *core) resume(s *ledShard) {
 			s.toOpen = append(s.toOpen, p)
 		} else if !p.open {
 			c.opened(known)
+		} else {
+			p.startAt(c, known.LogStart)
 		}
 	}
 	c.endDeleted(s)

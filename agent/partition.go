@@ -29,6 +29,8 @@ type partition struct {
 	parked   []parkedPart // wait for offsets
 	fetchers []*fetchOp
 	openers  []*changeOp // wait until it is open
+	trims    []trimWait  // wait for a log start
+	toTrim   bool        // stands in the shard's list
 }
 
 // high is the high watermark: alone, an agent acknowledges by flush only, so
@@ -108,6 +110,7 @@ func (p *partition) fail(c *core, err error) {
 		w.op.decide(c, w.part, err)
 	}
 	p.parked = nil
+	p.failTrims(c, err)
 	c.dropUnflushed(p)
 	for _, op := range p.fetchers {
 		if !op.finished {

@@ -19,6 +19,10 @@ type ledShard struct {
 	parts   []*partition // of all topics, in the order in which they came
 	toOpen  []*partition
 	toEnd   []siltstone.TopicPartition // of deleted topics
+	toTrim  []*partition               // whose log start is to move
+	// trimLast: the last entry was a Trim for those; objects that are ready come
+	// before the next.
+	trimLast bool
 
 	// unread: a Segment was folded whose rows this agent does not have.
 	unread bool
