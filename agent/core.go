@@ -42,6 +42,7 @@ type core struct {
 	producerIDs producerIDs
 	rows        []segment.Row // memory of rowsOf
 
+	fetches   uint64 // so many have come
 	deadlines deadlines
 	begun     bool // the topics are known, and shards are loaded
 	draining  bool

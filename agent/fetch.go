@@ -67,7 +67,7 @@ func (a *Agent) readCold(ctx context.Context, op *fetchOp, last bool) (complete 
 			}
 		case !some || budget > 0 && time.Now().Before(until):
 			var err error
-			part.Records, size, err = a.readRanges(ctx, &op.req.Parts[i], ranges, min(budget, op.req.Parts[i].MaxBytes), some, until)
+			part.Records, size, err = a.readRanges(ctx, op, i, min(budget, op.req.Parts[i].MaxBytes), some, until)
 			missing := errors.Is(err, bucket.ErrNotFound)
 			switch {
 			case missing && !last || ctx.Err() != nil:
@@ -83,11 +83,13 @@ func (a *Agent) readCold(ctx context.Context, op *fetchOp, last bool) (complete 
 	return true
 }
 
-// readRanges reads a partition on from its offset, up to limit bytes; whole
-// is that the first batch must not be larger.
-func (a *Agent) readRanges(ctx context.Context, part *siltstone.FetchPart, ranges []shard.Range, limit int, whole bool, until time.Time) (records [][]byte, size int, err error) {
+// readRanges reads a part on from its offset, up to limit bytes; whole is that
+// the first batch must not be larger.
+func (a *Agent) readRanges(ctx context.Context, op *fetchOp, index, limit int, whole bool, until time.Time) (records [][]byte, size int, err error) {
+	part, ranges := &op.req.Parts[index], op.cold[index]
 	from := part.Offset
 	for i, r := range ranges {
+		a.opts.Turn(ctx, op.number)
 		if size > 0 && (size >= limit || !time.Now().Before(until)) {
 			break
 		}
@@ -114,6 +116,7 @@ func (a *Agent) readRanges(ctx context.Context, part *siltstone.FetchPart, range
 // A fetchOp is a fetch that the loop has not answered.
 type fetchOp struct {
 	req       *siltstone.FetchRequest
+	number    uint64 // the loop counts them
 	result    siltstone.FetchResult
 	cold      [][]shard.Range // what to read, by part; made once something is
 	available int             // bytes visible since the reader asked, as far as MinBytes goes
@@ -132,6 +135,8 @@ func (op *fetchOp) expire(c *core) {
 }
 
 func (op *fetchOp) handle(c *core) {
+	c.fetches++
+	op.number = c.fetches
 	op.collect(c)
 	if op.urgent || op.available >= op.req.MinBytes || !op.req.Deadline.After(c.now) {
 		op.answer()

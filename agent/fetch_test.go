@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"strings"
 	"testing"
@@ -56,4 +57,38 @@ func sizeOf(pieces [][]byte) (n int) {
 		n += len(p)
 	}
 	return n
+}
+
+// TestPiecesOfTheTail serves batches that lie side by side, behind another
+// partition's, and at like places of two slabs.
+func TestPiecesOfTheTail(t *testing.T) {
+	s := slabs{limit: 1 << 30}
+	p, other := &partition{}, &partition{}
+	var want []byte
+	for i, put := range []struct {
+		p    *partition
+		size int
+	}{
+		{p, slabBytes / 4}, {other, slabBytes / 4}, {other, slabBytes / 4}, {other, 100},
+		{other, slabBytes / 4}, {p, 100}, {p, 200}, {other, 1}, {p, 300}, {p, slabBytes/4 + 1}, {p, 1},
+	} {
+		b := bytes.Repeat([]byte{byte(i)}, put.size)
+		in, pos := s.put(put.p, b)
+		if put.p == p {
+			want = append(want, b...)
+			p.tail.push(batchRef{slab: in, pos: pos, size: uint32(put.size), base: p.next, offsets: 1})
+			p.next++
+		}
+	}
+	p.flushed = p.next
+	for from := range p.next {
+		records, size := p.fromTail(from, 1<<30, true)
+		got := bytes.Join(records, nil)
+		if len(got) != size || !bytes.HasSuffix(want, got) || from == 0 && size != len(want) {
+			t.Errorf("from offset %d on: %d bytes in %d pieces, which are not those that were appended", from, size, len(records))
+		}
+	}
+	if records, _ := p.fromTail(0, 1<<30, true); len(records) >= p.tail.len() {
+		t.Errorf("%d batches are %d pieces", p.tail.len(), len(records))
+	}
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -40,6 +41,10 @@ type Options struct {
 	// Phase keeps the loop's timer from firing at the same instant as
 	// anything else: it fires at whole microseconds plus Phase. Simulation only.
 	Phase time.Duration
+	// Turn is waited for by a fetch, of some number, before it goes on to the
+	// next object, so that those that one load has woken go on one after the
+	// other; nil: they need not. Simulation only.
+	Turn func(ctx context.Context, number uint64)
 	// Plant breaks a rule; only tests can make one that does.
 	Plant planted.Bug
 }
@@ -80,6 +85,9 @@ func (o *Options) validate() error {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Turn == nil {
+		o.Turn = func(context.Context, uint64) {}
 	}
 	setDefault(&o.Flush.Bytes, 8<<20)
 	setDefault(&o.Flush.Wait, 250*time.Millisecond)

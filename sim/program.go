@@ -22,7 +22,7 @@ func (o *agentOptions) program(ctx context.Context, n *node) error {
 		Coordinator: nodeCoordinator{n}, Bucket: nodeBucket{n}, Cluster: clusterID,
 		Incarnation: n.incarnation, Rand: n.random(1), Log: n.log,
 		Flush: o.flush, Memory: o.memory, CheckpointEntries: o.checkpointEntries,
-		Phase: timerPhase, Plant: o.plant,
+		Phase: timerPhase, Turn: n.turn, Plant: o.plant,
 	})
 	if err != nil {
 		return err
