@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -23,8 +24,8 @@ func newCheck() *cobra.Command {
 		Long: `Verify a whole cluster that is not running.
 
 Every ledger's chain of hashes, what it folds to, every checkpoint, every object
-that holds records and every batch in it are read and compared. Objects that
-nothing refers to (uploads that a crash cut off from their entry, and what is
+that holds records and every batch in it are read and compared, with what is
+remembered of groups and idempotent producers. Objects that nothing refers to (uploads that a crash cut off from their entry, and what is
 not collected yet) are counted, and are no error. Nothing is changed.`,
 		Example: "  siltstone check\n  siltstone check --data /var/tmp/silt --json | jq .problems",
 		Args:    takesNone,
@@ -47,7 +48,7 @@ func checkFolder(ctx context.Context, dir string, json bool, w io.Writer) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	report, err := check.Run(ctx, check.Options{Coordinator: s.coordinator, Bucket: s.bucket})
+	report, err := check.Run(ctx, check.Options{Coordinator: s.coordinator, Bucket: s.bucket, Now: time.Now()})
 	if err != nil {
 		return explainFolder(dir, err)
 	}

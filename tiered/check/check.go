@@ -1,6 +1,7 @@
 // Package check verifies a whole cluster at rest: the chain of hashes of every
 // ledger, what it folds to, every checkpoint, every object that a fold refers
-// to with each of its batches, and that folds and objects say the same. It
+// to with each of its batches, and that folds and objects say the same, of
+// producers too. It
 // promises to change nothing, and to go on after damage as far as it can. It
 // runs on its caller's goroutine.
 package check
@@ -10,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator"
@@ -24,6 +26,8 @@ import (
 type Options struct {
 	Coordinator coordinator.Coordinator
 	Bucket      bucket.Bucket
+	// Now tells which producers cannot have been forgotten yet.
+	Now time.Time
 }
 
 // Report is what a check found. Empty Problems are a clean cluster.
@@ -72,8 +76,9 @@ type checker struct {
 
 	clusterID siltstone.ClusterID
 	topics    *topic.View
+	shards    []*shardHistory
 	refs      map[string][]ref // by object key
-	used      map[string]bool  // keys of objects that are not segments, and belong here
+	used      map[string]bool  // keys of other objects that belong here
 }
 
 // Run checks a cluster that nobody writes to. An error means that it could not
@@ -100,11 +105,14 @@ func (c *checker) run(ctx context.Context) error {
 	c.topics = topics.View()
 	c.checkTopics()
 	for n := range shard.Count {
-		fold, err := checkLedger(ctx, c, shard.Ledger(n), ofShard)
-		if err != nil {
+		h := newHistory(shard.Ledger(n))
+		k := ofShard
+		k.seen = h.see
+		if h.fold, err = checkLedger(ctx, c, shard.Ledger(n), k); err != nil {
 			return err
 		}
-		c.checkShard(n, fold)
+		c.shards = append(c.shards, h)
+		c.checkShard(n, h)
 	}
 	for n := range group.Count {
 		fold, err := checkLedger(ctx, c, group.Ledger(n), ofGroups)
@@ -113,7 +121,15 @@ func (c *checker) run(ctx context.Context) error {
 		}
 		c.checkGroups(n, fold)
 	}
-	return c.checkObjects(ctx)
+	if err := c.checkObjects(ctx); err != nil {
+		return err
+	}
+	for _, h := range c.shards {
+		if err := c.checkProducers(ctx, h); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *checker) problem(where, format string, args ...any) {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator"
@@ -15,7 +16,7 @@ import (
 
 func (c *cluster) check() *Report {
 	c.t.Helper()
-	r, err := Run(c.t.Context(), Options{Coordinator: c.coord, Bucket: c.bucket})
+	r, err := Run(c.t.Context(), Options{Coordinator: c.coord, Bucket: c.bucket, Now: time.UnixMilli(flushMS + 1000)})
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -20,6 +20,11 @@ import (
 const (
 	leader = siltstone.Incarnation(7)
 	epoch  = siltstone.Epoch(3)
+	// producer writes all records; the sequence numbers are their offsets.
+	producer = 900
+	// flushMS is when entries are made, by the leader's clock.
+	flushMS  = 1_800_000_000_000
+	recordMS = 1_700_000_000_000
 )
 
 // cluster is a small cluster in memory: one topic, one partition of it with records.
@@ -32,6 +37,7 @@ type cluster struct {
 	tp      siltstone.TopicPartition
 	shard   *ledger.Log[*shard.State, shard.Change]
 	nonces  uint64
+	clockMS int64 // since flushMS
 	objects uint64
 }
 
@@ -67,7 +73,7 @@ func newCluster(t *testing.T) *cluster {
 func propose[F ledger.Fold[C], C any](c *cluster, l *ledger.Log[F, C], kind byte, body []byte) C {
 	c.t.Helper()
 	c.nonces++
-	p, err := l.Propose(kind, body, 0, coordinator.Nonce{byte(c.nonces), byte(c.nonces >> 8), 1})
+	p, err := l.Propose(kind, body, flushMS+c.clockMS, coordinator.Nonce{byte(c.nonces), byte(c.nonces >> 8), 1})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -106,7 +112,7 @@ func (c *cluster) upload() (segment.ObjectID, *segment.Index) {
 		c.t.Fatal(err)
 	}
 	for i := range siltstone.Offset(2) {
-		b := threeRecords(c.t)
+		b := threeRecords(c.t, base+3*i)
 		batch.Stamp(b, base+3*i, epoch)
 		if err := w.Batch(b); err != nil {
 			c.t.Fatal(err)
@@ -122,10 +128,11 @@ func (c *cluster) upload() (segment.ObjectID, *segment.Index) {
 	return id, x
 }
 
-func threeRecords(t *testing.T) []byte {
+func threeRecords(t *testing.T, at siltstone.Offset) []byte {
 	b := batch.NewBuilder(batch.None, 0)
+	b.Header.ProducerID, b.Header.ProducerEpoch, b.Header.BaseSequence = producer, 1, int32(at)
 	for _, v := range []string{"a", "b", "c"} {
-		b.Append(batch.Record{Timestamp: 1_700_000_000_000, Value: []byte(v)})
+		b.Append(batch.Record{Timestamp: recordMS, Value: []byte(v)})
 	}
 	out, err := b.Build()
 	if err != nil {
@@ -138,8 +145,12 @@ func threeRecords(t *testing.T) []byte {
 func (c *cluster) flush() {
 	c.t.Helper()
 	id, x := c.upload()
-	if change := c.append(c.segment(id, &x.Runs[0])); change.Void != "" {
+	change := c.append(c.segment(id, &x.Runs[0]))
+	if change.Void != "" {
 		c.t.Fatal(change.Void)
+	}
+	if err := c.partition().AddRows(change.Assigned[0], flushMS+c.clockMS, x.Runs[0].Rows); err != nil {
+		c.t.Fatal(err)
 	}
 }
 

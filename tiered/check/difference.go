@@ -30,7 +30,8 @@ func differentRows[F interface{ Rows(func(k, v []byte) bool) }](a, b F) string {
 }
 
 // differentShards leaves out producers and transactions: they come from
-// objects as well as entries, and old objects may be gone.
+// objects as well as entries, and old objects may be gone. checkProducers
+// compares producers with the objects that there are.
 func differentShards(a, b *shard.State) string {
 	if a.Epoch() != b.Epoch() || a.Leader() != b.Leader() || a.Sealed() != b.Sealed() || !slices.Equal(a.ISR(), b.ISR()) {
 		return fmt.Sprintf("leader %s of epoch %d here, %s of %d there", a.Leader(), a.Epoch(), b.Leader(), b.Epoch())

@@ -16,6 +16,9 @@ type kind[F ledger.Fold[C], C any] struct {
 	empty      func() F
 	void       func(C) string      // why an entry was void; empty where it was not
 	difference func(a, b F) string // empty where they are the same
+	// seen, if there, is told each entry, and what it changed if it comes after
+	// the checkpoint.
+	seen func(e ledger.Entry, change C)
 }
 
 var (
@@ -134,8 +137,12 @@ func (w *walk[F, C]) step(e coordinator.Entry) {
 		return
 	}
 	entry := ledger.Entry{Seq: e.Seq, Kind: frame.Kind, TimeMS: frame.TimeMS, Body: frame.Body}
+	var change C
 	if e.Seq > w.checkpoint.Seq {
-		w.apply(w.fold, entry, true)
+		change = w.apply(w.fold, entry, true)
+	}
+	if w.kind.seen != nil && w.good() {
+		w.kind.seen(entry, change)
 	}
 	if w.fromStart && w.good() {
 		w.apply(w.whole, entry, e.Seq <= w.checkpoint.Seq)
@@ -143,15 +150,14 @@ func (w *walk[F, C]) step(e coordinator.Entry) {
 }
 
 // apply folds an entry, and reports a void one once.
-func (w *walk[F, C]) apply(fold F, e ledger.Entry, report bool) {
+func (w *walk[F, C]) apply(fold F, e ledger.Entry, report bool) C {
 	change, err := fold.Apply(e)
 	if err != nil {
 		w.fail("entry %d: %v", e.Seq, err)
-		return
-	}
-	if why := w.kind.void(change); why != "" && report {
+	} else if why := w.kind.void(change); why != "" && report {
 		w.c.problem("ledger "+w.name, "entry %d is void: %s", e.Seq, why)
 	}
+	return change
 }
 
 func (w *walk[F, C]) finish() {

@@ -19,15 +19,20 @@ const checkpoints = "checkpoint/"
 
 // ref is what a fold says of an object: it holds this range.
 type ref struct {
-	shard     uint16
-	partition siltstone.TopicPartition
+	shard   uint16
+	history *shardHistory
+	of      *shard.Partition
 	shard.Range
 }
 
 // checkShard checks a shard's fold by itself and against the topics, and notes
 // what it says of objects.
-func (c *checker) checkShard(n int, fold *shard.State) {
-	for p := range fold.Partitions() {
+func (c *checker) checkShard(n int, h *shardHistory) {
+	h.expect()
+	for _, o := range h.unindexed {
+		c.used[o.Object.Key()] = true // also where nothing of it is live any more
+	}
+	for p := range h.fold.Partitions() {
 		where := fmt.Sprintf("%s, partition %s", shard.Ledger(n), p.TP)
 		if of := shard.Of(p.TP); of != n {
 			c.problem(where, "it belongs into %s", shard.Ledger(of))
@@ -44,7 +49,7 @@ func (c *checker) checkShard(n int, fold *shard.State) {
 			}
 			next = r.End()
 			key := r.Object.Key()
-			c.refs[key] = append(c.refs[key], ref{uint16(n), p.TP, r})
+			c.refs[key] = append(c.refs[key], ref{uint16(n), h, p, r})
 		}
 		if next >= 0 && !follows(next, p.Next) {
 			c.problem(where, "its last range ends at %d, its next offset is %d", next, p.Next)
@@ -120,13 +125,13 @@ func (c *checker) checkObject(ctx context.Context, key string, refs []ref) error
 }
 
 func (r ref) describe() string {
-	return fmt.Sprintf("offsets %d to %d of partition %s", r.Base, r.End()-1, r.partition)
+	return fmt.Sprintf("offsets %d to %d of partition %s", r.Base, r.End()-1, r.of.TP)
 }
 
 // checkRef checks that an object holds what a fold says, at the offsets that
 // the fold gave it.
 func (c *checker) checkRef(where string, o *segment.Object, object []byte, r ref) {
-	run, ok := o.Index.Find(r.partition)
+	run, ok := o.Index.Find(r.of.TP)
 	switch {
 	case !ok:
 		c.problem(where, "it does not hold %s", r.describe())
@@ -137,6 +142,7 @@ func (c *checker) checkRef(where string, o *segment.Object, object []byte, r ref
 		c.problem(where, "%s: the fold says %d offsets, %d bytes, time %d, epoch %d; the object %d, %d, %d, %d", r.describe(),
 			r.Offsets, r.LengthBytes, r.MaxTimestamp, r.Epoch, run.Offsets, run.LengthBytes, run.MaxTimestamp(), run.LastEpoch())
 	}
+	r.history.note(r, run, o.Index)
 	for i := range run.Rows {
 		row := &run.Rows[i]
 		h, err := batch.ParseHeader(object[row.Position:][:row.LengthBytes])
