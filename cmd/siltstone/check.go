@@ -25,8 +25,9 @@ func newCheck() *cobra.Command {
 
 Every ledger's chain of hashes, what it folds to, every checkpoint, every object
 that holds records and every batch in it are read and compared, with what is
-remembered of groups and idempotent producers. Objects that nothing refers to (uploads that a crash cut off from their entry, and what is
-not collected yet) are counted, and are no error. Nothing is changed.`,
+remembered of groups and idempotent producers. Objects that nothing refers to
+(uploads that a crash cut off from their entry, and what is not collected yet)
+are counted, and are no error. Nothing is changed.`,
 		Example: "  siltstone check\n  siltstone check --data /var/tmp/silt --json | jq .problems",
 		Args:    takesNone,
 		RunE: func(cmd *cobra.Command, _ []string) error {
