@@ -4,11 +4,15 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"math"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// What of a batch its length and its CRC do not count.
+const beforeLength, beforeCRC = 12, 21
 
 // encodeBatch makes a record batch (v2, KIP-98) whose values begin with the
 // records' ids and go on with something of a random length.
@@ -28,11 +32,33 @@ func encodeBatch(ids []recordID, nowMS int64, d *dice) []byte {
 		ProducerID: -1, ProducerEpoch: -1, FirstSequence: -1,
 		NumRecords: int32(len(ids)), Records: records,
 	}
-	const beforeLength, beforeCRC = 12, 21
 	out := b.AppendTo(nil)
 	binary.BigEndian.PutUint32(out[8:], uint32(len(out)-beforeLength))
-	binary.BigEndian.PutUint32(out[17:], crc32.Checksum(out[beforeCRC:], castagnoli))
+	seal(out)
 	return out
+}
+
+// seal writes the CRC of a batch.
+func seal(b []byte) { binary.BigEndian.PutUint32(b[17:], crc32.Checksum(b[beforeCRC:], castagnoli)) }
+
+// A stamp is what an idempotent producer puts into a batch (KIP-98).
+type stamp struct {
+	id       int64
+	epoch    int16
+	sequence int32 // of the first record
+}
+
+// onto writes the stamp into a batch.
+func (s stamp) onto(b []byte) {
+	binary.BigEndian.PutUint64(b[43:], uint64(s.id))
+	binary.BigEndian.PutUint16(b[51:], uint16(s.epoch))
+	binary.BigEndian.PutUint32(b[53:], uint32(s.sequence))
+	seal(b)
+}
+
+// after is the sequence that follows so many records: 0 comes after the largest.
+func after(sequence int32, records int) int32 {
+	return int32((int64(sequence) + int64(records)) & math.MaxInt32)
 }
 
 // decodeBatches takes apart the record batches of a fetch; the last may be cut.

@@ -10,12 +10,13 @@ import (
 // check judges a history by what DESIGN, section 8, promises (the numbers in
 // the messages are its). It returns what is wrong with it.
 func (h *history) check() []string {
-	c := &checker{history: h, logs: map[partition]*log{}, made: map[recordID]*write{}}
+	c := &checker{history: h, logs: map[partition]*log{}, made: map[recordID]*write{}, deleted: map[partition]int64{}}
 	for _, w := range h.writes {
 		for _, id := range w.records {
 			c.made[id] = w
 		}
 	}
+	c.learnDeletions()
 	c.nameOffsets()
 	c.checkReads()
 	c.checkBounds()
@@ -23,14 +24,18 @@ func (h *history) check() []string {
 	c.checkWrites()
 	c.checkOrder()
 	c.checkEpochs()
+	c.checkStarts()
+	c.checkSequences()
+	c.checkGroups()
 	return c.wrong
 }
 
 type checker struct {
 	*history
-	logs  map[partition]*log
-	made  map[recordID]*write
-	wrong []string
+	logs    map[partition]*log
+	made    map[recordID]*write
+	deleted map[partition]int64 // before which records may have been deleted
+	wrong   []string
 }
 
 // A log is a partition as far as anybody was shown it.
@@ -207,7 +212,7 @@ func (c *checker) checkLookups() {
 				q.asker, q.partition, q.ms, q.offset, q.timestamp, c.timeOf(s.id))
 		}
 		for off, s := range l.at {
-			if off < end && c.timeOf(s.id) >= q.ms {
+			if off < end && off >= c.deleted[q.partition] && c.timeOf(s.id) >= q.ms {
 				c.failf("1: %s asked %s for time %d and was given offset %d; offset %d is of time %d", q.asker, q.partition, q.ms, q.offset, off, c.timeOf(s.id))
 				break
 			}
@@ -255,10 +260,10 @@ func (c *checker) checkWrites() {
 		offsets := c.log(w.partition).of
 		for i, id := range w.records {
 			at := offsets[id]
-			if w.tries <= 1 && len(at) > 1 {
+			if w.tries <= 1 && w.stamp == nil && len(at) > 1 {
 				c.failf("1: record %x of %s was sent once, and is at offsets %v of %s", id, w.producer, at, w.partition)
 			}
-			if before := w.records[max(i-1, 0)]; i > 0 && w.tries <= 1 && len(at) == 1 && len(offsets[before]) == 1 && at[0] != offsets[before][0]+1 {
+			if before := w.records[max(i-1, 0)]; i > 0 && (w.tries <= 1 || w.stamp != nil) && len(at) == 1 && len(offsets[before]) == 1 && at[0] != offsets[before][0]+1 {
 				c.failf("2: records %x and %x of one batch of %s are at offsets %d and %d of %s", before, id, w.producer, offsets[before][0], at[0], w.partition)
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -15,8 +17,8 @@ var (
 	errClosed  = errors.New("sim: connection closed")
 )
 
-// requestTimeout is how long a client waits for an answer before it gives up
-// the connection.
+// requestTimeout is how long most clients wait for an answer before they give
+// up the connection.
 const requestTimeout = 8 * time.Second
 
 // A line is one connection of a client to a host, made when there is something
@@ -25,6 +27,7 @@ type line struct {
 	world   *world
 	client  string
 	host    string
+	timeout time.Duration
 	conn    *conn
 	up      bool
 	round   uint64 // of connections; tells an old one's timers from the present one's
@@ -41,15 +44,16 @@ type request struct {
 	done func(kmsg.Response, error)
 }
 
-func (w *world) line(client, host string) *line {
-	return &line{world: w, client: client, host: host}
-}
-
 var formatter = kmsg.NewRequestFormatter(kmsg.FormatterClientID("sim"))
 
 // ask sends a request; done is called once, in the driver, later. A request
 // that is not answered ends at once.
 func (l *line) ask(msg kmsg.Request, answered bool, done func(kmsg.Response, error)) {
+	l.askWithin(l.timeout, msg, answered, done)
+}
+
+// askWithin is ask of a client that waits for so long.
+func (l *line) askWithin(timeout time.Duration, msg kmsg.Request, answered bool, done func(kmsg.Response, error)) {
 	l.corr++
 	frame := formatter.AppendRequest(nil, msg, l.corr)
 	if l.conn == nil {
@@ -68,7 +72,7 @@ func (l *line) ask(msg kmsg.Request, answered bool, done func(kmsg.Response, err
 	r := &request{msg: msg, corr: l.corr, done: done}
 	l.waiting = append(l.waiting, r)
 	round := l.round
-	l.world.after(requestTimeout, func() {
+	l.world.after(timeout, func() {
 		if l.round == round && len(l.waiting) > 0 && l.waiting[0].corr <= r.corr {
 			l.drop(errTimeout)
 		}
@@ -162,6 +166,7 @@ type guide struct {
 	world   *world
 	client  string
 	hosts   []string
+	timeout time.Duration // of its lines
 	lines   map[string]*line
 	leaders map[partition]string
 	ids     map[string][16]byte
@@ -172,7 +177,7 @@ type guide struct {
 
 func newGuide(w *world, client string, hosts []string) *guide {
 	return &guide{
-		world: w, client: client, hosts: hosts, lines: map[string]*line{},
+		world: w, client: client, hosts: hosts, timeout: requestTimeout, lines: map[string]*line{},
 		leaders: map[partition]string{}, ids: map[string][16]byte{}, names: map[[16]byte]string{},
 	}
 }
@@ -182,9 +187,16 @@ func (g *guide) to(host string, number int) *line {
 	name := fmt.Sprintf("%s-%d", g.client, number)
 	key := host + " " + name
 	if g.lines[key] == nil {
-		g.lines[key] = g.world.line(name, host)
+		g.lines[key] = &line{world: g.world, client: name, host: host, timeout: g.timeout}
 	}
 	return g.lines[key]
+}
+
+// hangUp closes all connections.
+func (g *guide) hangUp() {
+	for _, key := range slices.Sorted(maps.Keys(g.lines)) {
+		g.lines[key].drop(errClosed)
+	}
 }
 
 // refresh asks for metadata, of all topics, until some host answers.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -38,6 +39,12 @@ func (c *consumer) begin() {
 	c.from, c.to = map[partition]int64{}, map[partition]int64{}
 	c.began = c.history.tick()
 	c.guide.refresh(c.poll)
+}
+
+// beginAt is begin for one that goes on from some offsets.
+func (c *consumer) beginAt(from map[partition]int64) {
+	c.begin()
+	maps.Copy(c.next, from)
 }
 
 // poll finds what to ask for, where, and asks.
@@ -177,6 +184,9 @@ func (c *consumer) keep(p partition, part kmsg.FetchResponseTopicPartition, sent
 		c.world.tracef("%s reads %s offsets %d to %d of %d", c.name, p, r.from, c.next[p]-1, r.high)
 	}
 	c.history.reads = append(c.history.reads, r)
+	if r.outOfRange {
+		delete(c.next, p) // it begins anew where the log does
+	}
 	if _, known := c.to[p]; c.passing && !known && part.ErrorCode == 0 {
 		c.to[p] = part.HighWatermark
 	}

@@ -23,12 +23,21 @@ type write struct {
 	conn      string // on which it was sent first
 	partition partition
 	acks      int16
+	stamp     *stamp // of an idempotent producer, from the first time it was sent on; nil: of another
 	records   []recordID
 	made      int64  // timestamp of the first record, ms; each other's is one more than that before it
 	sent      moment // the first time
 	tries     int
 	acked     moment
 	base      int64 // that the acknowledgement named
+	refusals  []refusal
+	abandoned bool // its producer has given it up: it may be written, or may be yet
+}
+
+// A refusal is an error that an idempotent producer was answered for a batch.
+type refusal struct {
+	sent moment // the request
+	code int16
 }
 
 // last is the offset after the last record's, by the acknowledgement.
@@ -64,6 +73,10 @@ type history struct {
 	reads   []*read
 	sights  []sight // that came with no fetch
 	lookups []lookup
+	// ids are the producer ids that were handed out.
+	ids       []producerID
+	deletions []*deletion
+	groups    groupHistory
 	// passes are readers that read everything from the log start to the high
 	// watermark, in one go.
 	passes []pass
@@ -84,6 +97,22 @@ type lookup struct {
 	ms        int64
 	offset    int64 // -1: none
 	timestamp int64 // of that record
+}
+
+// A producerID is one that was handed out (InitProducerId).
+type producerID struct {
+	id    int64
+	epoch int16
+	to    string
+}
+
+// A deletion is a request to delete the records before an offset, whatever
+// came of it.
+type deletion struct {
+	partition partition
+	offset    int64 // -1: the high watermark
+	low       int64 // the log start that was answered; -1: there was no such answer
+	refused   bool  // for certain
 }
 
 // A pass is one reader's way through a partition.

@@ -13,12 +13,17 @@ import (
 type janitor struct {
 	guide   *guide
 	world   *world
+	history *history
 	dice    *dice
 	round   int
 	stopped bool
 }
 
-const janitorsTopic = "scratch"
+// janitorsTopic begins the names of its topics, of which there are so many.
+const (
+	janitorsTopic  = "scratch"
+	janitorsTopics = 3
+)
 
 func (j *janitor) begin() { j.guide.refresh(j.next) }
 
@@ -28,7 +33,7 @@ func (j *janitor) next() {
 		return
 	}
 	j.round++
-	name := fmt.Sprintf("%s%d", janitorsTopic, j.dice.below(3))
+	name := fmt.Sprintf("%s%d", janitorsTopic, j.dice.below(janitorsTopics))
 	host := j.guide.hosts[0]
 	then := func(resp kmsg.Response, err error) {
 		j.world.tracef("janitor: %v", err)
@@ -42,7 +47,7 @@ func (j *janitor) next() {
 		t := kmsg.NewDeleteTopicsRequestTopic()
 		t.Topic = &name
 		m.Topics = append(m.Topics, t)
-		msg = m
+		msg, then = m, j.deleting(name, then)
 	case 1:
 		m := kmsg.NewPtrCreatePartitionsRequest()
 		m.Version, m.TimeoutMillis = 3, 5000
@@ -62,10 +67,27 @@ func (j *janitor) next() {
 		if at, known := j.guide.leaders[p]; known {
 			host = at
 		}
-		msg = produceRequest(9, -1, map[string][16]byte{}, &parcel{
+		x := &parcel{
 			write: &write{partition: p},
 			bytes: encodeBatch([]recordID{recordID(j.round)}, j.world.now.UnixMilli(), j.dice),
-		})
+		}
+		if j.dice.chance(0.5) { // idempotent, whatever the partition makes of the sequence
+			stamp{id: 1<<40 + int64(j.dice.below(2)), sequence: int32(j.dice.below(3))}.onto(x.bytes)
+		}
+		msg = produceRequest(9, -1, map[string][16]byte{}, x)
 	}
 	j.guide.to(host, 1).ask(msg, true, then)
+}
+
+// deleting notes that the offsets of a topic may be lost.
+func (j *janitor) deleting(topic string, then func(kmsg.Response, error)) func(kmsg.Response, error) {
+	l := &loss{what: "delete " + topic, topic: topic, partition: -1, sent: j.history.tick()}
+	j.history.groups.losses = append(j.history.groups.losses, l)
+	return func(resp kmsg.Response, err error) {
+		if err == nil {
+			code := resp.(*kmsg.DeleteTopicsResponse).Topics[0].ErrorCode
+			l.got, l.acked, l.refused = j.history.tick(), code == 0, refusals[code]
+		}
+		then(resp, err)
+	}
 }

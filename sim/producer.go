@@ -35,11 +35,18 @@ type producer struct {
 // A parcel is one batch on its way.
 type parcel struct {
 	*write
-	line  int // which of the producer's connections takes it
-	bytes []byte
+	line   int // which of the producer's connections takes it
+	bytes  []byte
+	flying bool // sent, and not answered
 }
 
 func (p *producer) begin() { p.guide.refresh(p.step) }
+
+func (p *producer) stop() { p.stopped = true }
+
+func (p *producer) decided() bool { return p.open == 0 }
+
+func (p *producer) acknowledgedSince(m moment) bool { return p.acks == 0 || p.lastAck >= m }
 
 // step sends a batch if there is room for one, and comes again.
 func (p *producer) step() {
@@ -102,7 +109,7 @@ func (p *producer) try(request []*parcel) {
 				p.failed(x)
 			}
 		default:
-			p.answered(request, resp.(*kmsg.ProduceResponse))
+			p.guide.shares(request, resp.(*kmsg.ProduceResponse), p.settle)
 		}
 	})
 	for _, x := range request {
@@ -129,29 +136,29 @@ func produceRequest(version, acks int16, ids map[string][16]byte, request ...*pa
 	return msg
 }
 
-// answered settles each parcel by its own part of the answer.
-func (p *producer) answered(request []*parcel, resp *kmsg.ProduceResponse) {
+// shares settles each parcel of a request by its own part of the answer.
+func (g *guide) shares(request []*parcel, resp *kmsg.ProduceResponse, settle func(*parcel, *kmsg.ProduceResponseTopicPartition)) {
 	waiting := map[partition]*parcel{}
 	for _, x := range request {
 		waiting[x.partition] = x
 	}
 	for _, t := range resp.Topics {
 		topic := t.Topic
-		if p.version >= 13 {
-			topic = p.guide.names[t.TopicID]
+		if resp.Version >= 13 {
+			topic = g.names[t.TopicID]
 		}
 		for _, part := range t.Partitions {
 			x := waiting[partition{topic, part.Partition}]
 			if x == nil {
-				p.world.failf("%s: an answer for %s/%d, which was not asked for", p.name, topic, part.Partition)
+				g.world.failf("%s: an answer for %s/%d, which was not asked for", g.client, topic, part.Partition)
 				continue
 			}
 			delete(waiting, x.partition)
-			p.settle(x, &part)
+			settle(x, &part)
 		}
 	}
 	if len(waiting) > 0 {
-		p.world.failf("%s: no answer for %d partitions", p.name, len(waiting))
+		g.world.failf("%s: no answer for %d partitions", g.client, len(waiting))
 	}
 }
 

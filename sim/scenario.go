@@ -38,6 +38,7 @@ type scenario struct {
 	history history
 	options agentOptions
 	calm    bool          // nothing goes wrong, and nothing happens
+	steady  bool          // calm but for restarts, with members that stay
 	orderly bool          // nothing goes wrong, and agents end only as they are asked to
 	load    time.Duration // how long a calm world works
 
@@ -46,9 +47,23 @@ type scenario struct {
 	clients   int
 	topics    []kmsg.CreateTopicsRequestTopic
 	parts     []partition
-	producers []*producer
+	producers []writer
 	consumers []*consumer
 	janitor   *janitor // nil: there is none
+	eraser    *eraser  // nil: there is none
+
+	teams       []*team
+	groupAdmins []*groupAdmin
+	expired     []*loss // not over
+	healed      bool    // all faults have ended
+}
+
+// A writer is a producer of some kind.
+type writer interface {
+	begin()
+	stop() // making batches
+	decided() bool
+	acknowledgedSince(moment) bool
 }
 
 const host = "agent"
@@ -82,8 +97,9 @@ func newScenario(seed uint64, calm bool) *scenario {
 	for range d.between(1, 3) {
 		s.addConsumer("consumer", false)
 	}
+	s.addTeams(newDice(seed, "teams", 0))
 	if !calm && d.chance(0.4) {
-		s.janitor = &janitor{guide: newGuide(s.world, "janitor", []string{host}), world: s.world, dice: newDice(seed, "janitor", 0)}
+		s.janitor = &janitor{guide: newGuide(s.world, "janitor", []string{host}), world: s.world, history: &s.history, dice: newDice(seed, "janitor", 0)}
 	}
 	return s
 }
@@ -155,18 +171,10 @@ func (s *scenario) play() {
 	s.keep = true
 	s.boot()
 	defer s.end()
-	if !s.createTopics() {
+	if !s.createTopics() || !s.configure() {
 		return
 	}
-	for _, p := range s.producers {
-		p.begin()
-	}
-	for _, c := range s.consumers {
-		c.begin()
-	}
-	if s.janitor != nil {
-		s.janitor.begin()
-	}
+	s.beginClients()
 	if s.calm {
 		s.pass(s.load)
 	} else {
@@ -178,12 +186,36 @@ func (s *scenario) play() {
 	s.readAll("first")
 	s.restart()
 	s.readAll("second")
+	s.teamsAgain()
 	s.keep = false
 	s.node.stop()
 	if !s.within(healTime, s.node.name+" ends", s.node.gone) {
 		return
 	}
 	s.wrong = append(s.wrong, s.store.audit(&s.history)...)
+}
+
+func (s *scenario) beginClients() {
+	for _, p := range s.producers {
+		p.begin()
+	}
+	for _, c := range s.consumers {
+		c.begin()
+	}
+	if s.janitor != nil {
+		s.janitor.begin()
+	}
+	if s.eraser != nil {
+		s.eraser.begin()
+	}
+	for _, t := range s.teams {
+		for _, m := range t.members {
+			m.begin()
+		}
+	}
+	for _, a := range s.groupAdmins {
+		a.begin()
+	}
 }
 
 // end leaves nobody behind: whoever does not end with its context hangs the test.
@@ -201,14 +233,19 @@ func (s *scenario) heal() {
 	s.weather = calm()
 	s.node.resume()
 	s.tracef("faults end")
-	healed := s.history.tick()
+	healed, at := s.history.tick(), s.now
+	s.calmTeams()
+	s.expiredSoon()
 	s.addProducer().begin()
 	s.within(healTime, "producers are acknowledged", func() bool { return s.allAcknowledged(healed) })
 	for _, p := range s.producers {
-		p.stopped = true
+		p.stop()
 	}
 	if s.janitor != nil {
 		s.janitor.stopped = true
+	}
+	if s.eraser != nil {
+		s.eraser.stopped = true
 	}
 	s.within(healTime, "all that was sent is decided", s.allDecided)
 	if s.orderly {
@@ -216,6 +253,8 @@ func (s *scenario) heal() {
 	}
 	end := s.history.tick()
 	s.within(healTime, "consumers are at the end", func() bool { return s.allCaughtUp(end) })
+	s.within(at.Add(healTime).Sub(s.now), "members are in a stable generation, and commit", func() bool { return s.teamsStand(healed) })
+	s.within(healTime, "groups have committed all that there is", func() bool { return s.teamsAtEnd(end) })
 }
 
 // within demands that something comes to be.
@@ -228,16 +267,11 @@ func (s *scenario) within(limit time.Duration, what string, done func() bool) bo
 }
 
 func (s *scenario) allDecided() bool {
-	return !slices.ContainsFunc(s.producers, func(p *producer) bool { return p.open > 0 })
+	return !slices.ContainsFunc(s.producers, func(p writer) bool { return !p.decided() })
 }
 
 func (s *scenario) allAcknowledged(since moment) bool {
-	for _, p := range s.producers {
-		if p.acks != 0 && p.lastAck < since {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.producers, func(p writer) bool { return !p.acknowledgedSince(since) })
 }
 
 func (s *scenario) allCaughtUp(since moment) bool {
@@ -287,21 +321,50 @@ func (s *scenario) monthOff() {
 	off := []time.Duration{25 * time.Hour, 31 * 24 * time.Hour}[s.dice.below(2)]
 	s.tracef("switched off for %v", off)
 	s.skip(off)
+	if off > offsetsRetention && s.history.groups.expires {
+		s.expire()
+	}
 	s.keep = true
 	s.boot()
 }
 
+// offsetsRetention is how long groups' offsets are kept (offsets.retention.minutes).
+const offsetsRetention = 7 * 24 * time.Hour
+
+// expire notes that offsets of groups may be gone from now on, until this has
+// been looked after.
+func (s *scenario) expire() {
+	l := &loss{what: "a month off", partition: -1, ends: true, sent: s.history.tick()}
+	s.history.groups.losses = append(s.history.groups.losses, l)
+	s.expired = append(s.expired, l)
+}
+
+// expiredSoon notes, a while after the faults, that what had to go is gone.
+func (s *scenario) expiredSoon() {
+	s.after(10*time.Second, func() {
+		for _, l := range s.expired {
+			l.over = s.history.tick()
+		}
+		s.expired = nil
+	})
+}
+
 // createTopics asks until they exist.
 func (s *scenario) createTopics() bool {
+	msg := kmsg.NewPtrCreateTopicsRequest()
+	msg.Version, msg.TimeoutMillis, msg.Topics = 7, 5000, s.topics
+	return s.request("topics are created", msg, func(resp kmsg.Response) error { return created(resp.(*kmsg.CreateTopicsResponse)) })
+}
+
+// request asks until the answer is good.
+func (s *scenario) request(what string, msg kmsg.Request, good func(kmsg.Response) error) bool {
 	g := newGuide(s.world, "admin", []string{host})
 	done := false
 	var ask func()
 	ask = func() {
-		msg := kmsg.NewPtrCreateTopicsRequest()
-		msg.Version, msg.TimeoutMillis, msg.Topics = 7, 5000, s.topics
 		g.to(host, 1).ask(msg, true, func(resp kmsg.Response, err error) {
 			if err == nil {
-				err = created(resp.(*kmsg.CreateTopicsResponse))
+				err = good(resp)
 			}
 			if err != nil {
 				s.tracef("admin: %v", err)
@@ -312,7 +375,7 @@ func (s *scenario) createTopics() bool {
 		})
 	}
 	ask()
-	return s.within(healTime, "topics are created", func() bool { return done })
+	return s.within(healTime, what, func() bool { return done })
 }
 
 func created(resp *kmsg.CreateTopicsResponse) error {

@@ -68,25 +68,6 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// TestFoundSeeds plays seeds that have failed once, by what they found. A
-// change of how worlds are drawn from seeds makes them others: then what they
-// found needs a test of its own, if it has none.
-func TestFoundSeeds(t *testing.T) {
-	found := []struct {
-		what string
-		seed uint64
-	}{
-		{"batches side by side in memory served as one piece", 1},
-		{"a bucket that fails under a cold read is no unknown server error", 13},
-	}
-	for _, f := range found {
-		t.Run(f.what, func(t *testing.T) {
-			wrong, _ := play(t, f.seed, planted.Bug{}, 0)
-			report(t, f.seed, wrong)
-		})
-	}
-}
-
 // TestCalm plays long worlds in which nothing goes wrong: then nothing may
 // fail, nothing may be sent twice, and every record is there.
 func TestCalm(t *testing.T) {
@@ -122,6 +103,7 @@ func TestPlantedBugs(t *testing.T) {
 		planted.TimedOutIsFailed:     "1239",
 		planted.AppendWithoutFolding: "1239",
 		planted.TwoAppendsInFlight:   "1239",
+		planted.OldGenerationCommits: "6",
 	}
 	for _, name := range planted.Names {
 		t.Run(name.String(), func(t *testing.T) {
