@@ -49,7 +49,7 @@ func describeGroup(rg *kmsg.DescribeGroupsResponseGroup, asked *group.Describe, 
 	d := &asked.Description
 	rg.State, rg.ProtocolType, rg.Protocol = string(d.Phase), d.Type, d.Protocol
 	if missing && q.Version >= 6 {
-		return fmt.Errorf("group %s not found: %w", asked.Group, asked.Err)
+		return fmt.Errorf("group %s: %w", asked.Group, asked.Err)
 	}
 	rg.AuthorizedOperations = operations(q.IncludeAuthorizedOperations, groupOperations)
 	rg.Members = make([]kmsg.DescribeGroupsResponseGroupMember, len(d.Members))

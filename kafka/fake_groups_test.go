@@ -159,6 +159,13 @@ func (g *fakeGroups) last() group.Request {
 	return g.asked[len(g.asked)-1]
 }
 
+// handed is how many requests were handed over.
+func (g *fakeGroups) handed() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.asked)
+}
+
 // close ends what is due in the background.
 func (g *fakeGroups) close() {
 	g.set(func(g *fakeGroups) {

@@ -4,8 +4,8 @@ package kafka
 //
 // Every group, sorted by id: of all agents that coordinate any, while there is
 // one agent. v4: its state, and a filter by states (KIP-518). v5: its type, and
-// a filter by types (KIP-848); all are classic. Filters know no case, and
-// nothing has a state or type that Kafka does not have either. Where a
+// a filter by types (KIP-848); all are classic. Filters know no case, and that of
+// states no space around a name; what names no state or type lets nothing pass. Where a
 // coordinator is not there, or being loaded, there is no list: clients ask
 // again on COORDINATOR_NOT_AVAILABLE and COORDINATOR_LOAD_IN_PROGRESS.
 
@@ -40,8 +40,12 @@ func (s *Server) listGroups(ctx context.Context, q *kmsg.ListGroupsRequest) *kms
 	if !filtered(q.TypesFilter, classicGroup) {
 		return resp
 	}
+	states := make([]string, len(q.StatesFilter))
+	for i, state := range q.StatesFilter {
+		states[i] = strings.TrimSpace(state)
+	}
 	for _, g := range listed {
-		if !filtered(q.StatesFilter, string(g.Phase)) {
+		if !filtered(states, string(g.Phase)) {
 			continue
 		}
 		rg := kmsg.NewListGroupsResponseGroup()
@@ -54,6 +58,6 @@ func (s *Server) listGroups(ctx context.Context, q *kmsg.ListGroupsRequest) *kms
 // filtered says whether a filter lets something pass; an empty one does.
 func filtered(filter []string, name string) bool {
 	return len(filter) == 0 || slices.ContainsFunc(filter, func(wanted string) bool {
-		return strings.EqualFold(strings.TrimSpace(wanted), name)
+		return strings.EqualFold(wanted, name)
 	})
 }

@@ -37,9 +37,6 @@ func (s *Server) offsetDelete(ctx context.Context, q *kmsg.OffsetDeleteRequest) 
 			parts = append(parts, rp)
 		}
 	}
-	if len(parts) == 0 {
-		return resp
-	}
 	err := s.coordinate(ctx, forget)
 	if err == nil {
 		err = forget.Err

@@ -10,6 +10,15 @@ package kafka
 //	6   zstd data and old fetch versions
 //	7   ApiVersions newer than the server knows
 //	10  topic names that differ by . and _; creation races
+//	11  JoinGroup v0 has no rebalance timeout
+//	12  pending member outlives the last real member
+//	13  OffsetFetch for all topics on old versions
+//	15  deleted group comes back after restart
+//	16  two clients, one static instance id
+//
+// Those of groups, 11 on, stand in reports_groups_test.go, over a coordinator
+// without its agent; of 12, 15 and 16, what real clients and restarts show is
+// tested in coordinator/group, sim and e2e.
 //
 // Clauses that wait for what they are about: of 1, after a flush to S3; of 3
 // and 4, through Python, Rust, Java and JavaScript clients; of 4, that a
