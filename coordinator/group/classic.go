@@ -102,7 +102,6 @@ func (g *classic) add(mem *member) {
 func (g *classic) remove(mem *member, memberID string, err error) {
 	g.refuseWaiting(mem, memberID, err)
 	g.m.deadlines.clear(&mem.session)
-	g.paySync(mem)
 	g.count(mem, -1)
 	delete(g.members, mem.id)
 	if mem.instance != nil && g.instances[*mem.instance] == mem {

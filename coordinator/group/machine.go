@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/coordinator/ledger"
 	"github.com/siltstone-io/siltstone/internal/planted"
 )
 
@@ -47,6 +48,8 @@ type Machine struct {
 	deadlines deadlines
 	retention deadline
 
+	entryBytes int // that an entry's body may have; less in tests
+
 	changed  []*classic // that have something to propose, each once
 	inFlight []*classic // whose changes are, in part or whole, in the entry proposed
 	answered []Request
@@ -55,7 +58,7 @@ type Machine struct {
 
 // NewMachine goes on from what is folded; sessions of members begin anew.
 func NewMachine(fold *State, o Options, now time.Time) *Machine {
-	m := &Machine{o: o, fold: fold, now: now, groups: map[string]*classic{}}
+	m := &Machine{o: o, fold: fold, now: now, groups: map[string]*classic{}, entryBytes: ledger.MaxBodyBytes}
 	m.retention.due = m.expireOffsets
 	m.deadlines.set(&m.retention, m.in(o.Settings().RetentionCheckMS))
 	for g := range fold.Groups() {

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"time"
-
-	"github.com/siltstone-io/siltstone/coordinator/ledger"
 )
 
 // A change is what is decided for a group and not folded, and who waits for
@@ -21,8 +19,8 @@ type change struct {
 	rest *parts // once it is proposed: what no entry has taken yet
 }
 
-// parts of a change, in the order in which entries take them: offsets that
-// were committed before a generation began are folded before it, or with it.
+// parts of a change, in the order in which entries take them: what a
+// generation has committed is folded before the next one, or with it.
 type parts struct {
 	deletes bool
 	forget  []TopicPartition
@@ -55,7 +53,7 @@ func (c *change) forget(tp TopicPartition) {
 
 // delete deletes the group, and whatever was decided for it so far.
 func (c *change) delete() {
-	c.deletes, c.set = true, nil
+	c.deletes = true
 	clear(c.offsets)
 }
 
@@ -119,7 +117,7 @@ func (p *parts) all() bool { return p.set == nil && len(p.forget)+len(p.commit) 
 // if nothing is. The caller appends it, and calls Folded once it is folded;
 // only then may it call Propose again.
 func (m *Machine) Propose() *Update {
-	room := ledger.MaxBodyBytes - UpdateBytes
+	room := m.entryBytes - UpdateBytes
 	entry := &Update{Epoch: m.o.Epoch, Writer: m.o.Writer}
 	for _, g := range m.changed {
 		if g.sending == nil {

@@ -1,10 +1,6 @@
 package group
 
-import (
-	"time"
-
-	"github.com/siltstone-io/siltstone/coordinator/ledger"
-)
+import "time"
 
 // initialDelay is how long the first members of an empty group wait for others
 // (KIP-134): as long as more come, but no longer than their rebalance timeout.
@@ -114,7 +110,7 @@ func (g *classic) awaitsAnybody() bool {
 
 // infoBytes is what an entry has room for.
 func (g *classic) infoBytes() int {
-	return ledger.MaxBodyBytes - UpdateBytes - (&GroupUpdate{ID: g.id}).SizeBytes()
+	return g.m.entryBytes - UpdateBytes - (&GroupUpdate{ID: g.id}).SizeBytes()
 }
 
 // make forms the generation, for its entry; nil if by now nobody would be in it.
@@ -169,7 +165,6 @@ func (g *classic) formed(f *formation) {
 			g.stopWaiting(mem)
 			g.welcome(r, mem.id)
 		}
-		g.touch(mem)
 	}
 	if !same || g.waiting > 0 {
 		g.prepare()

@@ -9,8 +9,7 @@ package group
 // yet, those would name the old member, so all join again.
 func (g *classic) replace(old *member, r *Join) {
 	mem := newMember(r, g.m.newMemberID(r))
-	mem.came, mem.assignment = old.came, old.assignment
-	mem.owesSync, old.owesSync = old.owesSync, false
+	mem.came, mem.assignment, mem.owesSync = old.came, old.assignment, old.owesSync
 	leader := g.leader
 	if leader == old.id {
 		g.leader = mem.id

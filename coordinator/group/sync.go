@@ -109,7 +109,7 @@ func (g *classic) awaitSyncs(members []*member) {
 	g.dueIn(g.rebalanceTimeout())
 }
 
-// paySync notes that a member has synced, or need not any more.
+// paySync notes that a member has synced.
 func (g *classic) paySync(mem *member) {
 	if !mem.owesSync {
 		return
