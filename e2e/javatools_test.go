@@ -76,7 +76,7 @@ func TestJavaTools(t *testing.T) {
 func (s *server) topicTool(t *testing.T) {
 	const tool = "TopicCommand"
 	sameTable(t, "create", s.tool(t, "", tool, "--create", "--topic", "topics", "--partitions", "3", "--config", "retention.ms=100000"), "Created topic topics.")
-	s.refused(t, "Topic 'topics' already exists", tool, "--create", "--topic", "topics")
+	s.refused(t, "TopicExistsException", tool, "--create", "--topic", "topics")
 	s.tool(t, "", tool, "--create", "--topic", "topics", "--if-not-exists")
 	s.refused(t, "InvalidReplicationFactorException", tool, "--create", "--topic", "no", "--replication-factor", "9")
 	s.refused(t, "Unknown topic config name: nosuch", tool, "--create", "--topic", "no", "--config", "nosuch=1")
