@@ -24,7 +24,7 @@ func (s *sink) SetWriteDeadline(time.Time) error { return nil }
 
 func newOutbox(t testing.TB) (*outbox, *sink) {
 	t.Helper()
-	o := Options{Log: newFakeLog(), Groups: &fakeGroups{}, Topics: &fakeTopics{}, Cluster: newFakeCluster(), Random: func() uint64 { return 1 }}
+	o := Options{Log: newFakeLog(), Groups: &fakeGroups{}, Admin: &fakeAdmin{}, Topics: &fakeTopics{}, Cluster: newFakeCluster(), Random: func() uint64 { return 1 }}
 	s, err := New(o)
 	if err != nil {
 		t.Fatal(err)

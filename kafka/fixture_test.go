@@ -24,6 +24,7 @@ type fixture struct {
 	t        testing.TB
 	log      *fakeLog
 	groups   *fakeGroups
+	admin    *fakeAdmin
 	topics   *fakeTopics
 	cluster  *fakeCluster
 	server   *Server
@@ -49,14 +50,14 @@ func start(t testing.TB, change ...func(*fixture, *Options)) *fixture {
 func startOn(t testing.TB, l net.Listener, change ...func(*fixture, *Options)) *fixture {
 	t.Helper()
 	f := &fixture{
-		t: t, log: newFakeLog(), topics: &fakeTopics{}, cluster: newFakeCluster(),
+		t: t, log: newFakeLog(), admin: &fakeAdmin{}, topics: &fakeTopics{}, cluster: newFakeCluster(),
 		registry: prometheus.NewRegistry(), listener: l, served: make(chan error, 1),
 	}
 	f.groups = newFakeGroups(f.topics)
 	random := rand.New(rand.NewPCG(1, 2))
 	var mu sync.Mutex
 	o := Options{
-		Log: f.log, Groups: f.groups, Topics: f.topics, Cluster: f.cluster,
+		Log: f.log, Groups: f.groups, Admin: f.admin, Topics: f.topics, Cluster: f.cluster,
 		Random: func() uint64 {
 			mu.Lock()
 			defer mu.Unlock()

@@ -37,6 +37,12 @@ type Groups interface {
 	ListGroups(ctx context.Context) ([]group.Listed, error)
 }
 
+// Admin is what administrators, and idempotent producers, ask of the log.
+type Admin interface {
+	// NextProducerID is a producer id that nobody was ever given.
+	NextProducerID(ctx context.Context) (int64, error)
+}
+
 // Topics is what there is, and a way to change it.
 type Topics interface {
 	// Topics is the newest view. It costs nothing.

@@ -13,6 +13,7 @@ import (
 type Options struct {
 	Log     Log
 	Groups  Groups
+	Admin   Admin
 	Topics  Topics
 	Cluster Cluster
 	// Random makes topic and fetch session ids. It is called from many
@@ -60,8 +61,8 @@ type Limits struct {
 }
 
 func (o *Options) validate() error {
-	if o.Log == nil || o.Groups == nil || o.Topics == nil || o.Cluster == nil || o.Random == nil {
-		return errors.New("kafka: a log, groups, topics, a cluster and a source of random ids are needed")
+	if o.Log == nil || o.Groups == nil || o.Admin == nil || o.Topics == nil || o.Cluster == nil || o.Random == nil {
+		return errors.New("kafka: a log, groups, an admin, topics, a cluster and a source of random ids are needed")
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -28,6 +28,7 @@ import (
 type Server struct {
 	log      Log
 	groups   Groups
+	admin    Admin
 	topics   Topics
 	cluster  Cluster
 	random   func() uint64
@@ -55,7 +56,7 @@ func New(o Options) (*Server, error) {
 	}
 	m := newMetrics(o.Metrics)
 	return &Server{
-		log: o.Log, groups: o.Groups, topics: o.Topics, cluster: o.Cluster, random: o.Random,
+		log: o.Log, groups: o.Groups, admin: o.Admin, topics: o.Topics, cluster: o.Cluster, random: o.Random,
 		logger: o.Logger, limits: o.Limits, metrics: m,
 		apis:     newAPIs(m),
 		memory:   semaphore.NewWeighted(int64(o.Limits.MemoryBytes)),

@@ -30,6 +30,7 @@ func table() []api {
 		{key: kmsg.ApiVersions, min: 0, max: 5, weight: 64, start: startAPIVersions},
 		{key: kmsg.CreateTopics, min: 2, max: 7, weight: 512, start: call((*Server).createTopics)},
 		{key: kmsg.DeleteTopics, min: 1, max: 6, weight: 640, start: call((*Server).deleteTopics)},
+		{key: kmsg.InitProducerID, min: 0, max: 5, weight: 64, start: call((*Server).initProducerID)},
 		{key: kmsg.OffsetForLeaderEpoch, min: 2, max: 4, weight: 160, start: call((*Server).offsetForLeaderEpoch)},
 		{key: kmsg.DescribeConfigs, min: 1, max: 4, weight: 128, start: largeCall((*Server).describeConfigs)},
 		{key: kmsg.CreatePartitions, min: 0, max: 3, weight: 160, start: call((*Server).createPartitions)},
@@ -66,7 +67,7 @@ func (a *api) serves(version int16) bool { return a.min <= version && version <=
 func newAPIs(m *metrics) []*api {
 	var byKey []*api
 	for _, row := range table() {
-		row.name = row.key.Name()
+		row.name = apiName(row.key)
 		row.seconds = m.seconds.WithLabelValues(row.name)
 		message := row.key.Request()
 		for message.SetVersion(0); !message.IsFlexible() && row.flexible <= row.max; row.flexible++ {
@@ -78,6 +79,14 @@ func newAPIs(m *metrics) []*api {
 		byKey[row.key] = &row
 	}
 	return byKey
+}
+
+// apiName is Kafka's name of an API, which kmsg writes differently here and there.
+func apiName(key kmsg.Key) string {
+	if key == kmsg.InitProducerID {
+		return "InitProducerId"
+	}
+	return key.Name()
 }
 
 // answer is what comes of a request.

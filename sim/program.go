@@ -28,7 +28,7 @@ func (o *agentOptions) program(ctx context.Context, n *node) error {
 		return err
 	}
 	server, err := kafka.New(kafka.Options{
-		Log: a, Groups: a, Topics: a, Cluster: alone{a, n.host}, Random: n.random(2), Logger: n.log,
+		Log: a, Groups: a, Admin: a, Topics: a, Cluster: alone{a, n.host}, Random: n.random(2), Logger: n.log,
 		Limits: kafka.Limits{Drain: time.Second},
 	})
 	if err != nil {

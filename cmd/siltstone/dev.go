@@ -106,7 +106,7 @@ func (d *dev) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
 		return explainFolder(dir, err)
 	}
 	door, err := kafka.New(kafka.Options{
-		Log: engine, Groups: engine, Topics: engine, Cluster: newLoneNode(engine, cluster, kafkaPort.Addr()),
+		Log: engine, Groups: engine, Admin: engine, Topics: engine, Cluster: newLoneNode(engine, cluster, kafkaPort.Addr()),
 		Random: rand.Uint64, Logger: log, Metrics: metrics,
 	})
 	if err != nil {
