@@ -50,10 +50,10 @@ func start(t testing.TB, change ...func(*fixture, *Options)) *fixture {
 func startOn(t testing.TB, l net.Listener, change ...func(*fixture, *Options)) *fixture {
 	t.Helper()
 	f := &fixture{
-		t: t, log: newFakeLog(), admin: &fakeAdmin{}, topics: &fakeTopics{}, cluster: newFakeCluster(),
+		t: t, log: newFakeLog(), topics: &fakeTopics{}, cluster: newFakeCluster(),
 		registry: prometheus.NewRegistry(), listener: l, served: make(chan error, 1),
 	}
-	f.groups = newFakeGroups(f.topics)
+	f.groups, f.admin = newFakeGroups(f.topics), &fakeAdmin{log: f.log}
 	random := rand.New(rand.NewPCG(1, 2))
 	var mu sync.Mutex
 	o := Options{

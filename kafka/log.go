@@ -41,6 +41,10 @@ type Groups interface {
 type Admin interface {
 	// NextProducerID is a producer id that nobody was ever given.
 	NextProducerID(ctx context.Context) (int64, error)
+	// Trim moves log starts, and returns once each part has its outcome, at
+	// r.Deadline at the latest. An error says that there is none, and that the
+	// request is still not the caller's.
+	Trim(ctx context.Context, r *siltstone.TrimRequest) error
 }
 
 // Topics is what there is, and a way to change it.

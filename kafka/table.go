@@ -30,6 +30,7 @@ func table() []api {
 		{key: kmsg.ApiVersions, min: 0, max: 5, weight: 64, start: startAPIVersions},
 		{key: kmsg.CreateTopics, min: 2, max: 7, weight: 512, start: call((*Server).createTopics)},
 		{key: kmsg.DeleteTopics, min: 1, max: 6, weight: 640, start: call((*Server).deleteTopics)},
+		{key: kmsg.DeleteRecords, min: 0, max: 2, weight: 192, start: call((*Server).deleteRecords)},
 		{key: kmsg.InitProducerID, min: 0, max: 5, weight: 64, start: call((*Server).initProducerID)},
 		{key: kmsg.OffsetForLeaderEpoch, min: 2, max: 4, weight: 160, start: call((*Server).offsetForLeaderEpoch)},
 		{key: kmsg.DescribeConfigs, min: 1, max: 4, weight: 128, start: largeCall((*Server).describeConfigs)},
