@@ -11,52 +11,21 @@ package kafka
 
 import (
 	"context"
-	"fmt"
 
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/siltstone-io/siltstone/coordinator/topic"
 )
 
-// resource is what settings belong to.
-type resource struct {
-	kind kmsg.ConfigResourceType
-	name string
-}
-
-func resourceOf(r *kmsg.IncrementalAlterConfigsRequestResource) resource {
-	return resource{r.ResourceType, r.ResourceName}
-}
-
 func (s *Server) incrementalAlterConfigs(ctx context.Context, q *kmsg.IncrementalAlterConfigsRequest) *kmsg.IncrementalAlterConfigsResponse {
-	resources, times := distinct(q.Resources, resourceOf)
-	errs := map[resource]error{}
-	var topics []topic.Alteration
-	for i := range q.Resources {
-		r := &q.Resources[i]
-		of := resourceOf(r)
-		switch {
-		case times[of] > 1:
-			errs[of] = fmt.Errorf("resource is named twice: %w", kerr.InvalidRequest)
-		case of.kind == kmsg.ConfigResourceTypeTopic:
-			topics = append(topics, topic.Alteration{Topic: of.name, Ops: configOps(r.Configs)})
-		case of == resource{kmsg.ConfigResourceTypeBroker, ""}:
-			errs[of] = s.alterCluster(ctx, q.ValidateOnly, configOps(r.Configs))
-		case of.kind == kmsg.ConfigResourceTypeBroker:
-			errs[of] = fmt.Errorf("settings are the whole cluster's: leave the broker's name empty: %w", kerr.InvalidRequest)
-		default:
-			errs[of] = fmt.Errorf("%s has no settings here: %w", of.kind, kerr.InvalidRequest)
+	changes := make([]configChange, len(q.Resources))
+	for i, r := range q.Resources {
+		changes[i].of = resource{r.ResourceType, r.ResourceName}
+		for _, c := range r.Configs {
+			changes[i].ops = append(changes[i].ops, topic.ConfigOp{Name: c.Name, Op: topic.Op(c.Op), Value: c.Value})
 		}
 	}
-	if len(topics) > 0 {
-		refused, err := decide(ctx, s, q.ValidateOnly, func(v *topic.View) (topic.Decision, []error) {
-			return topic.AlterConfigs(v, topics)
-		})
-		for i, t := range topics {
-			errs[resource{kmsg.ConfigResourceTypeTopic, t.Topic}] = changeError(err, refused, i)
-		}
-	}
+	resources, errs := s.changeConfigs(ctx, q.ValidateOnly, changes)
 	resp := kmsg.NewPtrIncrementalAlterConfigsResponse()
 	for _, of := range resources {
 		rr := kmsg.NewIncrementalAlterConfigsResponseResource()
@@ -65,20 +34,4 @@ func (s *Server) incrementalAlterConfigs(ctx context.Context, q *kmsg.Incrementa
 		resp.Resources = append(resp.Resources, rr)
 	}
 	return resp
-}
-
-func (s *Server) alterCluster(ctx context.Context, validateOnly bool, ops []topic.ConfigOp) error {
-	refused, err := decide(ctx, s, validateOnly, func(v *topic.View) (topic.Decision, []error) {
-		d, err := topic.AlterCluster(v, ops)
-		return d, []error{err}
-	})
-	return changeError(err, refused, 0)
-}
-
-func configOps(configs []kmsg.IncrementalAlterConfigsRequestResourceConfig) []topic.ConfigOp {
-	ops := make([]topic.ConfigOp, len(configs))
-	for i, c := range configs {
-		ops[i] = topic.ConfigOp{Name: c.Name, Op: topic.Op(c.Op), Value: c.Value}
-	}
-	return ops
 }

@@ -34,6 +34,7 @@ func table() []api {
 		{key: kmsg.InitProducerID, min: 0, max: 5, weight: 64, start: call((*Server).initProducerID)},
 		{key: kmsg.OffsetForLeaderEpoch, min: 2, max: 4, weight: 160, start: call((*Server).offsetForLeaderEpoch)},
 		{key: kmsg.DescribeConfigs, min: 1, max: 4, weight: 128, start: largeCall((*Server).describeConfigs)},
+		{key: kmsg.AlterConfigs, min: 0, max: 2, weight: 256, start: call((*Server).alterConfigs)},
 		{key: kmsg.CreatePartitions, min: 0, max: 3, weight: 160, start: call((*Server).createPartitions)},
 		{key: kmsg.DeleteGroups, min: 0, max: 3, weight: 320, start: call((*Server).deleteGroups)},
 		{key: kmsg.IncrementalAlterConfigs, min: 0, max: 1, weight: 256, start: call((*Server).incrementalAlterConfigs)},

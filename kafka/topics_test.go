@@ -15,7 +15,7 @@ import (
 // alterCluster sets a setting of the cluster.
 func (f *fixture) alterCluster(name, value string) {
 	f.t.Helper()
-	if err := f.server.alterCluster(f.t.Context(), false, []topic.ConfigOp{{Name: name, Value: &value}}); err != nil {
+	if err := f.server.changeCluster(f.t.Context(), false, &configChange{ops: []topic.ConfigOp{{Name: name, Value: &value}}}); err != nil {
 		f.t.Fatal(err)
 	}
 }

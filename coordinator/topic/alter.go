@@ -31,6 +31,8 @@ type ConfigOp struct {
 type Alteration struct {
 	Topic string
 	Ops   []ConfigOp
+	// Replace: the settings that no operation names go back to their defaults.
+	Replace bool
 }
 
 // AlterConfigs decides on settings of topics, each topic by itself. What
@@ -52,7 +54,11 @@ func AlterConfigs(v *View, topics []Alteration) (d Decision, errs []error) {
 			errs[i] = fmt.Errorf("%w: topic %s is named twice", ErrInvalidRequest, a.Topic)
 			continue
 		}
-		configs, err := ofTopic(t.Configs, v.settings).alter(a.Ops)
+		own := t.Configs
+		if a.Replace {
+			own = nil
+		}
+		configs, err := ofTopic(own, v.settings).alter(a.Ops)
 		if err == nil {
 			err = checkTopic(configs, v.settings)
 		}
@@ -65,8 +71,14 @@ func AlterConfigs(v *View, topics []Alteration) (d Decision, errs []error) {
 }
 
 // AlterCluster decides on settings of the cluster, all or none.
-func AlterCluster(v *View, ops []ConfigOp) (Decision, error) {
-	configs, err := ofCluster(v.settings).alter(ops)
+func AlterCluster(v *View, ops []ConfigOp) (Decision, error) { return alterCluster(v, v.settings, ops) }
+
+// ReplaceCluster is AlterCluster, but that the settings that no operation names
+// go back to their defaults.
+func ReplaceCluster(v *View, ops []ConfigOp) (Decision, error) { return alterCluster(v, nil, ops) }
+
+func alterCluster(v *View, own map[string]string, ops []ConfigOp) (Decision, error) {
+	configs, err := ofCluster(own).alter(ops)
 	if err == nil {
 		err = checkCluster(configs)
 	}

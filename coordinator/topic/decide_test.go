@@ -57,7 +57,7 @@ func (w *world) create(n NewTopic) error {
 }
 
 func (w *world) alter(name string, ops ...ConfigOp) error {
-	d, errs := AlterConfigs(w.s.View(), []Alteration{{name, ops}})
+	d, errs := AlterConfigs(w.s.View(), []Alteration{{Topic: name, Ops: ops}})
 	w.append(d)
 	return errs[0]
 }
@@ -307,12 +307,50 @@ func TestAlterConfigs(t *testing.T) {
 	}
 	want(map[string]string{"cleanup.policy": ""}) // nothing of what was refused
 
-	d, errs := AlterConfigs(w.s.View(), []Alteration{{"a", nil}})
+	d, errs := AlterConfigs(w.s.View(), []Alteration{{Topic: "a"}})
 	if errs[0] != nil || d.Body != nil {
 		t.Errorf("nothing to change: %v, %v", d, errs)
 	}
-	_, errs = AlterConfigs(w.s.View(), []Alteration{{"a", nil}, {"a", nil}})
+	_, errs = AlterConfigs(w.s.View(), []Alteration{{Topic: "a"}, {Topic: "a"}})
 	w.want(errs[0], ErrInvalidRequest, "twice")
+}
+
+// TestReplaceConfigs: what is not named goes back to its default, and nothing
+// does where anything is refused.
+func TestReplaceConfigs(t *testing.T) {
+	w := newWorld(t, "a", "b")
+	for _, name := range []string{"a", "b"} {
+		if err := w.alter(name, op("retention.ms", Set, "7"), op("min.compaction.lag.ms", Set, "10")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, errs := AlterConfigs(w.s.View(), []Alteration{
+		{"a", []ConfigOp{op("cleanup.policy", Set, "compact"), op("max.compaction.lag.ms", Set, "9")}, true},
+		{"b", []ConfigOp{op("retention.ms", Set, "8"), op("nosuch", Set, "1")}, true},
+	})
+	w.append(d)
+	w.want(errs[1], ErrInvalidConfig, "nosuch")
+	if d := cmp.Diff(map[string]string{"cleanup.policy": "compact", "max.compaction.lag.ms": "9"}, w.topic("a").Configs); errs[0] != nil || d != "" {
+		t.Errorf("%v\n%s", errs[0], d)
+	}
+	if d := cmp.Diff(map[string]string{"retention.ms": "7", "min.compaction.lag.ms": "10"}, w.topic("b").Configs); d != "" {
+		t.Error(d)
+	}
+	d, errs = AlterConfigs(w.s.View(), []Alteration{{"a", nil, true}})
+	if w.append(d); errs[0] != nil || len(w.topic("a").Configs) != 0 {
+		t.Errorf("%v, %v", errs[0], w.topic("a").Configs)
+	}
+	for _, ops := range [][]ConfigOp{{op("num.partitions", Set, "4"), op("log.retention.ms", Set, "5")}, {op("num.partitions", Set, "6")}} {
+		d, err := ReplaceCluster(w.s.View(), ops)
+		if w.append(d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := cmp.Diff(map[string]string{"num.partitions": "6"}, w.s.View().Settings()); d != "" {
+		t.Error(d)
+	}
+	_, err := ReplaceCluster(w.s.View(), []ConfigOp{op("num.partitions", Set, "none")})
+	w.want(err, ErrInvalidConfig, "num.partitions")
 }
 
 func TestAlterCluster(t *testing.T) {

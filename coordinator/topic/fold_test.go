@@ -133,7 +133,7 @@ func drawDecision(t *rapid.T, v *View, ids *byte) Decision {
 		d, _, _ := TakeProducerIDs(v)
 		return d
 	case 5:
-		d, _ := AlterConfigs(v, []Alteration{{name.Draw(t, "name"), []ConfigOp{operation()}}})
+		d, _ := AlterConfigs(v, []Alteration{{name.Draw(t, "name"), []ConfigOp{operation()}, rapid.Bool().Draw(t, "replace")}})
 		return d
 	default:
 		d, _ := AlterCluster(v, []ConfigOp{operation()})
