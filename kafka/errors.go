@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -101,14 +102,18 @@ func code(err error) int16 {
 	return 0
 }
 
-// message is what an answer's error message says: nil for nil.
+// message is what an answer's error message says: nil for nil. What Kafka says
+// of the error's code is left out where there is more to say.
 func message(err error) *string {
 	if err == nil {
 		return nil
 	}
 	text := err.Error()
-	if ke, ok := err.(*kerr.Error); ok { //nolint:errorlint // a wrapped one has more to say
-		text = ke.Description
+	if ke, ok := errors.AsType[*kerr.Error](err); ok {
+		if text == ke.Error() {
+			return &ke.Description
+		}
+		text = strings.TrimPrefix(strings.TrimSuffix(text, ": "+ke.Error()), ke.Error()+": ")
 	}
 	return &text
 }

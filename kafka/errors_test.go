@@ -108,6 +108,11 @@ func TestMessage(t *testing.T) {
 	if got := *message(kerr.InvalidRecord); got != kerr.InvalidRecord.Description {
 		t.Errorf("%q", got)
 	}
+	for _, err := range []error{fmt.Errorf("no such thing: %w", kerr.InvalidRequest), fmt.Errorf("%w: no such thing", kerr.InvalidRequest)} {
+		if got := *message(err); got != "no such thing" {
+			t.Errorf("%q", got)
+		}
+	}
 	if got := *message(&topic.ConfigError{Name: "a", Reason: "b"}); got != "a: b" {
 		t.Errorf("%q", got)
 	}
