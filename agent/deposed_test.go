@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -29,12 +30,7 @@ func TestAnotherLedMeanwhile(t *testing.T) {
 		if _, err := a.produce(tp, -1, aBatch(t, 1, 1, "lost")); !errors.Is(err, siltstone.ErrNotLeader) {
 			t.Fatalf("a deposed leader answered %v", err)
 		}
-		for {
-			if e, ok := a.Leads(tp); ok && e == 3 {
-				break
-			}
-			time.Sleep(time.Millisecond)
-		}
+		a.leadsAt(tp, 3)
 		if base, err := a.produce(tp, -1, aBatch(t, 1, 1, "mine again")); err != nil || base != 2 {
 			t.Fatalf("offset %d, %v", base, err)
 		}
@@ -46,20 +42,20 @@ func TestAnotherLedMeanwhile(t *testing.T) {
 // leadAndWrite is another agent, which takes a partition's shard and writes one record.
 func (r *rig) leadAndWrite(tp siltstone.TopicPartition, value string) {
 	r.t.Helper()
+	r.leadAndWriteBatch(tp, aBatch(r.t, 1, 1, value))
+}
+
+// leadAndWriteBatch is leadAndWrite with a batch of one record.
+func (r *rig) leadAndWriteBatch(tp siltstone.TopicPartition, b []byte) {
+	r.t.Helper()
 	const other = siltstone.Incarnation(0xbeef)
 	ctx, id := context.Background(), shard.Of(tp)
-	client := ledger.NewClient(ledger.Options{Coordinator: r.coord, Bucket: r.bucket, Rand: rand.Uint64})
-	got, err := ledger.LoadFold[*shard.State](ctx, client, shard.Ledger(id), shard.New)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	log := ledger.New(shard.Ledger(id), got.Fold)
-	log.Replace(got.Fold, got.At)
-	epoch := got.Fold.Epoch() + 1
-	known, _ := got.Fold.Partition(tp)
+	fold := r.fold(id)
+	epoch := fold.Epoch() + 1
+	known, _ := fold.Partition(tp)
 
 	object := segment.ObjectID{Hour: 1, Incarnation: other, Number: 1}
-	b := aBatch(r.t, 1, 1, value)
+	b = bytes.Clone(b)
 	batch.Stamp(b, known.Next, epoch)
 	w := segment.NewWriter(segment.Header{ID: object})
 	if err := errors.Join(w.Run(uint16(id), tp, known.Next), w.Batch(b)); err != nil {
@@ -73,11 +69,25 @@ func (r *rig) leadAndWrite(tp siltstone.TopicPartition, value string) {
 		Extent: shard.Extent{Number: known.Number, Partition: tp.Partition, Offsets: 1, LengthBytes: int64(len(b)), MaxTimestamp: 1},
 		Epoch:  epoch,
 	}
-	for i, entry := range []shard.Body{
+	r.write(id,
 		&shard.Lead{Epoch: epoch, Leader: other, ISR: []siltstone.Incarnation{other}},
 		&shard.Segment{Epoch: epoch, Writer: other, Objects: []shard.SegmentObject{{ID: object, Parts: []shard.Part{part}}}},
-	} {
-		p, err := log.Propose(entry.Kind(), entry.Encode(), time.Now().UnixMilli(), coordinator.Nonce{0xbe, byte(i)})
+	)
+}
+
+// write appends entries to a shard's ledger, as anybody may.
+func (r *rig) write(id int, bodies ...shard.Body) {
+	r.t.Helper()
+	ctx := context.Background()
+	client := ledger.NewClient(ledger.Options{Coordinator: r.coord, Bucket: r.bucket, Rand: rand.Uint64})
+	got, err := ledger.LoadFold[*shard.State](ctx, client, shard.Ledger(id), shard.New)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	log := ledger.New(shard.Ledger(id), got.Fold)
+	log.Replace(got.Fold, got.At)
+	for i, entry := range bodies {
+		p, err := log.Propose(entry.Kind(), entry.Encode(), time.Now().UnixMilli(), coordinator.Nonce{0xbe, byte(got.At.Seq), byte(i)})
 		if err != nil {
 			r.t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
 	"github.com/siltstone-io/siltstone/coordinator/shard"
 	"github.com/siltstone-io/siltstone/coordinator/topic"
+	"github.com/siltstone-io/siltstone/tiered/segment"
 )
 
 // sharing is a partition of each of two topics, both in one shard.
@@ -196,6 +197,15 @@ func TestTopicsWhileAShardIsReadAnew(t *testing.T) {
 	})
 }
 
+// dropNothing appends an entry that is no leader's, and concerns nobody.
+func (r *rig) dropNothing(name string) {
+	for i := range shard.Count {
+		if shard.Ledger(i) == name {
+			r.write(i, &shard.Drop{Objects: []segment.ObjectID{{Hour: 1, Incarnation: 0xdead, Number: 1}}})
+		}
+	}
+}
+
 // checkpointAndTrim does what a job may do.
 func (r *rig) checkpointAndTrim(name string) {
 	r.t.Helper()
@@ -204,6 +214,7 @@ func (r *rig) checkpointAndTrim(name string) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	r.addRows(got)
 	if err := client.SaveCheckpoint(context.Background(), ledger.EncodeCheckpoint(name, got.At, got.Fold.Rows)); err != nil {
 		r.t.Fatal(err)
 	}

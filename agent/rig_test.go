@@ -17,9 +17,11 @@ import (
 	"github.com/siltstone-io/siltstone/coordinator/shard"
 	"github.com/siltstone-io/siltstone/coordinator/topic"
 	"github.com/siltstone-io/siltstone/kafka/batch"
+	"github.com/siltstone-io/siltstone/tiered"
 	"github.com/siltstone-io/siltstone/tiered/bucket"
 	bfaulty "github.com/siltstone-io/siltstone/tiered/bucket/faulty"
 	bmemory "github.com/siltstone-io/siltstone/tiered/bucket/memory"
+	"github.com/siltstone-io/siltstone/tiered/segment"
 )
 
 // A rig is the stores, whose calls a test may give any fate, and the agents
@@ -253,5 +255,20 @@ func (r *rig) fold(i int) *shard.State {
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	r.addRows(got)
 	return got.Fold
+}
+
+// addRows gives a shard its producers.
+func (r *rig) addRows(got ledger.Loaded[*shard.State, shard.Change]) {
+	r.t.Helper()
+	reader, err := tiered.New(tiered.Options{Bucket: r.bucket})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer reader.Close()
+	lost := func(_ segment.ObjectID, err error) error { return err }
+	if err := reader.AddRows(context.Background(), got.Fold, got.Tail, lost); err != nil {
+		r.t.Fatal(err)
+	}
 }
