@@ -1,8 +1,8 @@
 package e2e
 
 // Failures that users of systems like this one met and reported, as tests of
-// the right behaviour against the running product: cases 1, 3, 4, 5, 6, 7 and
-// 10 of the field reports, each with its kind (TestReport01Times and so on, in
+// the right behaviour against the running product: cases 1, 3, 4, 5, 6, 7, 9
+// and 10 of the field reports, each with its kind (TestReport01Times and so on, in
 // reports_*_test.go). The clients are kcat and franz-go, and raw requests where
 // no client sends such a thing. TestKcatNulls, TestKcatLimits, TestFranzNulls and
 // TestFranzFetchLimits have their share of cases 4 and 5; what only the door sees

@@ -57,9 +57,10 @@ func TestAlterConfigs(t *testing.T) {
 			replace(topic, "nowhere", "retention.ms=5"),
 			replace(broker, "", "log.retention.ms=7"),
 			replace(broker, "0", "num.partitions=8"),
+			replace(broker, "1"),
 			replace(kmsg.ConfigResourceTypeGroupConfig, "g", "x=y"),
 		}
-		want := []string{"a ", "b INVALID_CONFIG no.such", "nowhere UNKNOWN_TOPIC_OR_PARTITION", " ", "0 INVALID_REQUEST", "g INVALID_REQUEST"}
+		want := []string{"a ", "b INVALID_CONFIG no.such", "nowhere UNKNOWN_TOPIC_OR_PARTITION", " ", "0 INVALID_REQUEST", "1 ", "g INVALID_REQUEST"}
 		for _, validate := range []bool{true, false} {
 			got := replaceConfigs(c, version, validate, resources...)
 			if len(got) != len(want) {

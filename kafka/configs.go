@@ -39,7 +39,7 @@ func (s *Server) changeConfigs(ctx context.Context, validateOnly bool, changes [
 		case c.of == resource{kmsg.ConfigResourceTypeBroker, ""}:
 			errs[c.of] = s.changeCluster(ctx, validateOnly, &c)
 		case c.of.kind == kmsg.ConfigResourceTypeBroker:
-			errs[c.of] = fmt.Errorf("settings are the whole cluster's: leave the broker's name empty (kafka-configs: --entity-default): %w", kerr.InvalidRequest)
+			errs[c.of] = s.changeBroker(&c)
 		default:
 			errs[c.of] = fmt.Errorf("%s has no settings here: %w", c.of.kind, kerr.InvalidRequest)
 		}
@@ -65,4 +65,18 @@ func (s *Server) changeCluster(ctx context.Context, validateOnly bool, c *config
 		return d, []error{err}
 	})
 	return changeError(err, refused, 0)
+}
+
+// changeBroker takes only what leaves a broker as it is, without settings of its
+// own: tools that clean up after themselves unset what they may have set.
+func (s *Server) changeBroker(c *configChange) error {
+	if err := s.liveNode(c.of.name); err != nil {
+		return err
+	}
+	for _, op := range c.ops {
+		if op.Op != topic.Unset {
+			return fmt.Errorf("settings are the whole cluster's: leave the broker's name empty (kafka-configs: --entity-default): %w", kerr.InvalidRequest)
+		}
+	}
+	return nil
 }

@@ -144,9 +144,11 @@ func TestIncrementalAlterConfigs(t *testing.T) {
 			alter(topic, "nowhere", "retention.ms=5"),
 			alter(broker, "", "num.partitions=9"),
 			alter(broker, "0", "num.partitions=8"),
+			alter(broker, "1", "-leader.replication.throttled.rate"),
+			alter(broker, "9", "-leader.replication.throttled.rate"),
 			alter(kmsg.ConfigResourceTypeBrokerLogger, "0", "x=y"),
 		)
-		want := []string{"a ", "b INVALID_CONFIG", "nowhere UNKNOWN_TOPIC_OR_PARTITION", " ", "0 INVALID_REQUEST", "0 INVALID_REQUEST"}
+		want := []string{"a ", "b INVALID_CONFIG", "nowhere UNKNOWN_TOPIC_OR_PARTITION", " ", "0 INVALID_REQUEST", "1 ", "9 INVALID_REQUEST", "0 INVALID_REQUEST"}
 		if len(got) != len(want) {
 			t.Fatalf("%q", got)
 		}

@@ -4,10 +4,10 @@ package kafka
 //
 // Sets, unsets, appends to and subtracts from settings of topics, each topic
 // by itself and all or none of its settings; the others stay as they are. The
-// cluster's settings are the broker's with an empty name; a single node has
-// none (INVALID_REQUEST). A setting or value that is refused is INVALID_CONFIG
-// and named. A resource twice in a request is INVALID_REQUEST for it;
-// validate_only appends nothing.
+// cluster's settings are the broker's with an empty name. A single node has
+// none: there is nothing to unset, and none can be set (INVALID_REQUEST). A
+// setting or value that is refused is INVALID_CONFIG and named. A resource
+// twice in a request is INVALID_REQUEST for it; validate_only appends nothing.
 
 import (
 	"context"
