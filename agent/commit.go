@@ -42,7 +42,7 @@ func (c *core) pump(s *ledShard) {
 		}
 		s.inFlight = append(s.inFlight, objects)
 		c.work(func(ctx context.Context) event {
-			out, err := c.ledgers.Append(ctx, p)
+			out, err := c.append(ctx, shardKind, p)
 			return &settled{s: s, out: out, err: err}
 		})
 	}

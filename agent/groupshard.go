@@ -163,7 +163,7 @@ func (c *core) turnGroups(s *groupShard) {
 	}
 	s.lastAppend = c.now
 	c.work(func(ctx context.Context) event {
-		out, err := c.ledgers.Append(ctx, p)
+		out, err := c.append(ctx, groupKind, p)
 		return &groupsSettled{s: s, out: out, err: err}
 	})
 }

@@ -1,9 +1,12 @@
 package agent
 
 import (
+	"context"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/siltstone-io/siltstone/coordinator/ledger"
 )
 
 // metrics are the agent's counters; their names are siltstone_agent_….
@@ -15,7 +18,15 @@ type metrics struct {
 	flushSeconds  prometheus.Histogram
 	voidEntries   prometheus.Counter
 	checkpoints   prometheus.Counter
+	ledgerAppends *prometheus.HistogramVec
 }
+
+// Kinds of ledgers, as metrics tell them apart.
+const (
+	clusterKind = "cluster"
+	shardKind   = "shard"
+	groupKind   = "group"
+)
 
 func newMetrics(reg prometheus.Registerer) *metrics {
 	counter := func(name, help string) prometheus.Counter {
@@ -32,9 +43,13 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Namespace: "siltstone", Subsystem: "agent", Name: "flush_seconds",
 			Help: "From the cut of a segment to the end of its upload.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
 		}),
+		ledgerAppends: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: "siltstone", Subsystem: "agent", Name: "ledger_append_seconds",
+			Help: "From an entry's proposal to its outcome, by the kind of ledger.", Buckets: prometheus.ExponentialBuckets(0.0005, 1.5, 24),
+		}, []string{"kind"}),
 	}
 	if reg != nil {
-		reg.MustRegister(m.appendedBytes, m.repeats, m.flushes, m.flushedBytes, m.voidEntries, m.checkpoints, m.flushSeconds)
+		reg.MustRegister(m.appendedBytes, m.repeats, m.flushes, m.flushedBytes, m.voidEntries, m.checkpoints, m.flushSeconds, m.ledgerAppends)
 	}
 	return m
 }
@@ -50,5 +65,13 @@ func (m *metrics) flushed(bytes int64, took time.Duration) {
 }
 
 func (m *metrics) checkpointed() { m.checkpoints.Inc() }
+
+// append is the ledger's, timed.
+func (a *Agent) append(ctx context.Context, kind string, p ledger.Proposal) (ledger.Outcome, error) {
+	start := time.Now()
+	out, err := a.ledgers.Append(ctx, p)
+	a.metrics.ledgerAppends.WithLabelValues(kind).Observe(time.Since(start).Seconds())
+	return out, err
+}
 
 func (m *metrics) void() { m.voidEntries.Inc() }

@@ -7,6 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/coordinator/group"
+	"github.com/siltstone-io/siltstone/coordinator/shard"
 )
 
 // TestMetricsCount: each metric moves when what it counts happens.
@@ -26,8 +28,13 @@ func TestMetricsCount(t *testing.T) {
 		}
 		got := map[string]float64{}
 		for _, f := range families {
-			m := f.GetMetric()[0]
-			got[f.GetName()] = m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			for _, m := range f.GetMetric() {
+				name := f.GetName()
+				for _, l := range m.GetLabel() {
+					name += " " + l.GetValue()
+				}
+				got[name] = m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			}
 		}
 		for name, want := range map[string]float64{
 			"siltstone_agent_appended_bytes_total": float64(len(aBatch(t, 1, 1, "x"))),
@@ -35,6 +42,10 @@ func TestMetricsCount(t *testing.T) {
 			"siltstone_agent_flush_seconds":        1,
 			"siltstone_agent_checkpoints_total":    1,
 			"siltstone_agent_void_entries_total":   0,
+
+			"siltstone_agent_ledger_append_seconds cluster": 1,
+			"siltstone_agent_ledger_append_seconds shard":   shard.Count + 2, // a Lead each, an Open, a Segment
+			"siltstone_agent_ledger_append_seconds group":   group.Count,     // a Lead each
 		} {
 			if n, there := got[name]; !there || n != want {
 				t.Errorf("%s is %v, want %v", name, n, want)

@@ -138,7 +138,7 @@ func (c *core) pumpCluster() {
 			continue
 		}
 		c.work(func(ctx context.Context) event {
-			out, err := c.ledgers.Append(ctx, p)
+			out, err := c.append(ctx, clusterKind, p)
 			return &clusterSettled{out: out, err: err}
 		})
 		return
