@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/siltstone-io/siltstone/coordinator"
@@ -52,6 +55,70 @@ func probeAppends(ctx context.Context, dir string) (times []time.Duration, err e
 		case <-tick.C:
 		}
 	}
+}
+
+// appendMetric is Siltstone's histogram of what appends to ledgers took.
+const appendMetric = `siltstone_agent_ledger_append_seconds_bucket{kind="group",le="`
+
+// buckets of a histogram: how many took at most so long.
+type buckets []bucket
+
+type bucket struct {
+	atMost time.Duration
+	count  float64
+}
+
+// groupAppends asks a Siltstone how long its appends to group shards took since
+// it started; nil for who is none.
+func (s *server) groupAppends(ctx context.Context) (buckets, error) {
+	if s.metrics == "" {
+		return nil, nil
+	}
+	page, err := get(ctx, "http://"+s.metrics+"/metrics")
+	if err != nil {
+		return nil, err
+	}
+	return parseBuckets(page, appendMetric)
+}
+
+// parseBuckets finds a histogram on a page of metrics; prefix is its lines' as
+// far as the bound.
+func parseBuckets(page []byte, prefix string) (all buckets, err error) {
+	for line := range strings.Lines(string(page)) {
+		rest, ours := strings.CutPrefix(line, prefix)
+		if !ours {
+			continue
+		}
+		bound, count, _ := strings.Cut(strings.TrimSpace(rest), `"} `)
+		seconds, err := strconv.ParseFloat(bound, 64)
+		if err != nil {
+			return nil, err
+		}
+		n, err := strconv.ParseFloat(count, 64)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, bucket{time.Duration(min(seconds, 3600) * float64(time.Second)), n})
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("no %s on a page of metrics", prefix)
+	}
+	return all, nil
+}
+
+// quantile of what came after an earlier reading, as evenly spread within its bucket.
+func (b buckets) quantile(earlier buckets, q float64) time.Duration {
+	since := func(i int) float64 { return b[i].count - earlier[i].count }
+	rank := q * since(len(b)-1)
+	var below time.Duration
+	var n float64
+	for i := range b {
+		if in := since(i) - n; in > 0 && since(i) >= rank {
+			return below + time.Duration(float64(b[i].atMost-below)*(rank-n)/in)
+		}
+		below, n = b[i].atMost, since(i)
+	}
+	return below
 }
 
 // addAppends reads from the ledgers of a Siltstone that has stopped how often

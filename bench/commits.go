@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -173,16 +174,16 @@ func (t *groupTurn) commitLoad(ctx context.Context, title string, ids []string, 
 		return w, err
 	}
 	defer all.close()
-	before, err := readUsage(t.s.pid)
+	before, err := t.use(ctx)
 	if err != nil {
 		return w, err
 	}
 	w = window{figures: title, start: time.Now()}
-	var commits, appends []time.Duration
+	var commits, raw []time.Duration
 	err = t.profiled(ctx, title, func(ctx context.Context) error {
 		probing, enough := context.WithCancel(ctx)
 		g, ctx := errgroup.WithContext(ctx)
-		g.Go(func() (err error) { appends, err = probeAppends(probing, t.o.dir); return err })
+		g.Go(func() (err error) { raw, err = probeAppends(probing, t.o.dir); return err })
 		g.Go(func() (err error) {
 			defer enough()
 			commits, err = all.run(ctx, interval, t.o.duration)
@@ -194,17 +195,38 @@ func (t *groupTurn) commitLoad(ctx context.Context, title string, ids []string, 
 		return w, err
 	}
 	w.end = time.Now()
-	after, err := readUsage(t.s.pid)
+	after, err := t.use(ctx)
 	if err != nil {
 		return w, err
 	}
 	t.add(title+"p50", "ms", millis(quantile(commits, 0.50)))
 	t.add(title+commitP99, "ms", millis(quantile(commits, 0.99)))
 	t.add(title+"longest", "ms", millis(quantile(commits, 1)))
-	t.add(title+"raw append, p50", "ms", millis(quantile(appends, 0.50)))
-	t.add(title+rawAppendP99, "ms", millis(quantile(appends, 0.99)))
-	t.add(title+"server's CPU per commit", "µs", micros(after.cpu-before.cpu)/float64(len(commits)))
+	if t.s.metrics != "" {
+		t.add(title+"append, p50", "ms", millis(after.appends.quantile(before.appends, 0.50)))
+		t.add(title+appendP99, "ms", millis(after.appends.quantile(before.appends, 0.99)))
+	}
+	t.add(title+"raw append, p50", "ms", millis(quantile(raw, 0.50)))
+	t.add(title+"raw append, p99", "ms", millis(quantile(raw, 0.99)))
+	t.add(title+"server's CPU per commit", "µs", micros(after.server.cpu-before.server.cpu)/float64(len(commits)))
+	t.add(title+"load's CPU per commit", "µs", micros(after.load.cpu-before.load.cpu)/float64(len(commits)))
 	return w, all.leave(ctx)
+}
+
+// loadUse is what was used so far, and what Siltstone's appends took.
+type loadUse struct {
+	server, load usage
+	appends      buckets
+}
+
+func (t *groupTurn) use(ctx context.Context) (u loadUse, err error) {
+	all, err := usages(t.s.pid, os.Getpid())
+	if err != nil {
+		return u, err
+	}
+	u.server, u.load = all[0], all[1]
+	u.appends, err = t.s.groupAppends(ctx)
+	return u, err
 }
 
 // heartbeats measures what one costs the server.

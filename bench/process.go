@@ -27,6 +27,7 @@ type server struct {
 	addr    string // of its Kafka protocol
 	pid     int    // 0: not known, so nothing is known of what it uses
 	profile string // address that serves Go's profiles, if it does
+	metrics string // address that serves Siltstone's metrics, if it does
 
 	heap     func(context.Context) (int64, error) // bytes that are reachable; nil: not known
 	database string                               // of Siltstone's coordinator, to be read once it has stopped

@@ -28,7 +28,7 @@ func siltstone(binary string) system {
 		if err != nil {
 			return nil, err
 		}
-		s.profile, s.heap, s.database = addrs[2], goHeap(addrs[2]), filepath.Join(data, "cluster.db")
+		s.metrics, s.profile, s.heap, s.database = addrs[1], addrs[2], goHeap(addrs[2]), filepath.Join(data, "cluster.db")
 		return s, nil
 	}}
 }
