@@ -173,7 +173,9 @@ func (g *groupChecker) namesOf(j joining) []string {
 }
 
 // checkActs: nothing is taken from a member of an old generation, from one
-// whose place another has, from one that has left, or of a group that is deleted.
+// whose place another has, from one that has left, or of a group that is
+// deleted. (Who has left is in the generation until there is another, and in
+// one that a later coordinator finds.)
 func (g *groupChecker) checkActs() {
 	firsts := map[string]joining{} // of each member
 	for _, j := range g.joinings {
@@ -197,7 +199,7 @@ func (g *groupChecker) checkActs() {
 			}
 		}
 		for _, l := range g.groups.leavings {
-			if l.group == g.name && l.member == a.member && l.got < a.sent {
+			if l.group == g.name && l.member == a.member && l.got < a.sent && !g.bootedBetween(l.sent, a.got) {
 				g.failf("6: %s of %s was taken after it had left", a.what, a.standing)
 			}
 		}
@@ -207,6 +209,10 @@ func (g *groupChecker) checkActs() {
 			}
 		}
 	}
+}
+
+func (g *groupChecker) bootedBetween(from, to moment) bool {
+	return slices.ContainsFunc(g.groups.boots, func(m moment) bool { return from < m && m < to })
 }
 
 // checkShares: each member has the share that its leader gave it, all of one

@@ -34,6 +34,10 @@ func (h *tale) beat(member string, generation int32) {
 	h.groups.acts = append(h.groups.acts, act{standing: as(member, generation), what: "a heartbeat", sent: h.tick(), got: h.tick()})
 }
 
+func (h *tale) leave(member string, generation int32) {
+	h.groups.leavings = append(h.groups.leavings, leaving{as(member, generation), h.tick(), h.tick()})
+}
+
 // commit sends an offset of p0; ack acknowledges it.
 func (h *tale) commit(id string, by standing, offset int64) *commit {
 	x := &commit{standing: by, partition: p0, id: id, offset: offset, epoch: -1, sent: h.tick()}
@@ -126,6 +130,13 @@ func TestCheckMembers(t *testing.T) {
 			h.groups.acts[0].got = h.tick()
 		}, ""},
 
+		{"who has left is there for the next coordinator", func(h *tale) {
+			h.join("a", 1)
+			h.leave("a", 1)
+			h.groups.boots = append(h.groups.boots, h.tick())
+			h.beat("a", 1)
+		}, ""},
+
 		{"a generation falls", func(h *tale) {
 			h.join("a", 2)
 			h.join("a", 1)
@@ -170,7 +181,7 @@ func TestCheckMembers(t *testing.T) {
 		}, "6: a heartbeat of a in generation 1 of g was taken after generation 2 had been handed out"},
 		{"a heartbeat of one who has left", func(h *tale) {
 			h.join("a", 1)
-			h.groups.leavings = append(h.groups.leavings, leaving{as("a", 1), h.tick()})
+			h.leave("a", 1)
 			h.beat("a", 1)
 		}, "6: a heartbeat of a in generation 1 of g was taken after it had left"},
 		{"a heartbeat of one whose place another has", func(h *tale) {

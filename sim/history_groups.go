@@ -29,6 +29,7 @@ type groupHistory struct {
 	losses       []*loss
 	descriptions []description
 	listings     []listing
+	boots        []moment // of agents
 	// expires: it is looked after groups and offsets that have become old.
 	expires bool
 	// settled is when all groups had their members, in a history in which they
@@ -79,7 +80,7 @@ type act struct {
 // A leaving is a LeaveGroup that took somebody out.
 type leaving struct {
 	standing
-	got moment
+	sent, got moment
 }
 
 // A commit is an offset committed for one partition, sent once.

@@ -314,7 +314,7 @@ func (m *member) heartbeat() {
 	msg.Version, msg.Group, msg.Generation, msg.MemberID = m.habits.versions.heartbeat, m.team.group, m.generation, m.id
 	msg.InstanceID = m.instance()
 	var sent moment
-	m.ask(requestTimeout, func() kmsg.Request {
+	m.ask(m.guide.timeout, func() kmsg.Request {
 		sent = m.history.tick()
 		return msg
 	}, func(resp kmsg.Response, err error) {

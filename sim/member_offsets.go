@@ -46,7 +46,7 @@ func (m *member) learn(ask []partition, from map[partition]int64) {
 	of := &recallAsk{group: m.team.group, partitions: ask, as: m.standing()}
 	q := &recallRequest{version: m.habits.versions.fetch, asks: []*recallAsk{of}}
 	var sent moment
-	m.ask(requestTimeout, func() kmsg.Request {
+	m.ask(m.guide.timeout, func() kmsg.Request {
 		sent = m.history.tick()
 		return q.message(m.guide)
 	}, func(resp kmsg.Response, err error) {
@@ -78,7 +78,7 @@ func (m *member) read(from map[partition]int64) {
 	m.reader = &consumer{
 		guide: m.guide, world: m.world, history: m.history, name: m.name, dice: d, partitions: slices.Clone(m.owned),
 		version: [...]int16{4, 11, 12, 13, 16}[d.below(5)],
-		maxWait: d.duration(200*time.Millisecond, time.Second), maxBytes: 256 << 10, rest: d.duration(0, 100*time.Millisecond),
+		maxWait: d.duration(100*time.Millisecond, m.guide.timeout/2), maxBytes: 256 << 10, rest: d.duration(0, 100*time.Millisecond),
 	}
 	m.reader.beginAt(from)
 }
@@ -126,7 +126,7 @@ func (m *member) sendLate(q commitRequest) {
 		late.commits = append(late.commits, &again)
 	}
 	m.world.tracef("%s commits late, as %s", m.name, q.as)
-	m.line.ask(requestTimeout, func() kmsg.Request { return late.message(m.history, m.guide) }, func(resp kmsg.Response, err error) {
+	m.line.ask(m.guide.timeout, func() kmsg.Request { return late.message(m.history, m.guide) }, func(resp kmsg.Response, err error) {
 		if err == nil {
 			late.answer(m.history, m.guide, resp.(*kmsg.OffsetCommitResponse))
 		}
@@ -137,7 +137,7 @@ func (m *member) sendLate(q commitRequest) {
 // whatever life it comes in.
 func (m *member) send(q commitRequest, done func()) {
 	life := m.life
-	m.line.ask(requestTimeout, func() kmsg.Request { return q.message(m.history, m.guide) }, func(resp kmsg.Response, err error) {
+	m.line.ask(m.guide.timeout, func() kmsg.Request { return q.message(m.history, m.guide) }, func(resp kmsg.Response, err error) {
 		m.now(done)
 		if err != nil {
 			return

@@ -59,21 +59,25 @@ func (m *member) leave() {
 	m.world.tracef("%s leaves %s", m.name, m.team.group)
 	m.life++
 	m.lose()
-	m.ask(requestTimeout, func() kmsg.Request { return msg }, func(resp kmsg.Response, err error) {
+	var sent moment
+	m.ask(m.guide.timeout, func() kmsg.Request {
+		sent = m.history.tick()
+		return msg
+	}, func(resp kmsg.Response, err error) {
 		if err == nil {
-			m.left(as, resp.(*kmsg.LeaveGroupResponse))
+			m.left(as, sent, resp.(*kmsg.LeaveGroupResponse))
 		}
 		m.id = ""
 		m.later(m.dice.duration(0, 5*time.Second), m.join)
 	})
 }
 
-func (m *member) left(as standing, r *kmsg.LeaveGroupResponse) {
+func (m *member) left(as standing, sent moment, r *kmsg.LeaveGroupResponse) {
 	good := !m.world.refused(m.name, r.ErrorCode, "leave %s", as)
 	for _, one := range r.Members {
 		good = !m.world.refused(m.name, one.ErrorCode, "leave %s", as) && good
 	}
 	if good {
-		m.history.groups.leavings = append(m.history.groups.leavings, leaving{as, m.history.tick()})
+		m.history.groups.leavings = append(m.history.groups.leavings, leaving{as, sent, m.history.tick()})
 	}
 }

@@ -13,7 +13,7 @@ func (s *scenario) episode() {
 		s.mishap()
 	}
 	s.pass(d.duration(0, 2*time.Second))
-	s.weather = calm()
+	s.weather = fair()
 	if d.chance(0.7) {
 		s.pass(d.duration(0, 3*time.Second))
 	}
@@ -22,7 +22,7 @@ func (s *scenario) episode() {
 // storm draws some weather: most of the time one thing is bad, sometimes all.
 func (s *scenario) storm() weather {
 	d := s.dice
-	w := calm()
+	w := fair()
 	if s.orderly {
 		return w
 	}

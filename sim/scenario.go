@@ -19,6 +19,9 @@ const healTime = 30 * time.Second
 // maxFlushInterval bounds the agents' flush intervals.
 const maxFlushInterval = 2 * time.Second
 
+// calmTime is how long a calm world works.
+const calmTime = 3 * time.Minute
+
 // passTime is how long a new reader may take for everything there is, object by object.
 const passTime = 10 * time.Minute
 
@@ -37,10 +40,9 @@ type scenario struct {
 	dice    *dice
 	history history
 	options agentOptions
-	calm    bool          // nothing goes wrong, and nothing happens
-	steady  bool          // calm but for restarts, with members that stay
-	orderly bool          // nothing goes wrong, and agents end only as they are asked to
-	load    time.Duration // how long a calm world works
+	calm    bool // nothing goes wrong, and nothing happens
+	orderly bool // nothing goes wrong, and agents end only as they are asked to
+	steady  bool // that too, but nothing else happens
 
 	node      *node // the present one; perhaps dead
 	keep      bool  // it is followed by another when it ends
@@ -68,13 +70,24 @@ type writer interface {
 
 const host = "agent"
 
+// A mood is what may happen in a scenario.
+type mood int
+
+const (
+	stormy mood = iota // anything; in one seed of ten no faults
+	calm               // nothing
+	steady             // agents follow one another, each when the last has ended in its own time
+)
+
+func (m mood) String() string { return [...]string{"stormy", "calm", "steady"}[m] }
+
 // newScenario draws what the seed is about.
-func newScenario(seed uint64, calm bool) *scenario {
-	s := &scenario{world: newWorld(seed), dice: newDice(seed, "scenario", 0), calm: calm, load: 5 * time.Second}
+func newScenario(seed uint64, m mood) *scenario {
+	s := &scenario{world: newWorld(seed), dice: newDice(seed, "scenario", 0), calm: m == calm, steady: m == steady}
 	s.world.died = s.follow
 	d := s.dice
-	s.orderly = calm || d.chance(0.1)
-	s.history.calm, s.history.orderly = calm, s.orderly
+	s.orderly = m != stormy || d.chance(0.1)
+	s.history.calm, s.history.orderly = s.calm, s.orderly
 	s.options = agentOptions{
 		flush: agent.Flush{
 			Bytes: d.between(1, 64) << 10, Uploads: d.between(1, 4), Eager: d.chance(0.5),
@@ -97,8 +110,9 @@ func newScenario(seed uint64, calm bool) *scenario {
 	for range d.between(1, 3) {
 		s.addConsumer("consumer", false)
 	}
+	s.addIdempotents(newDice(seed, "idempotents", 0))
 	s.addTeams(newDice(seed, "teams", 0))
-	if !calm && d.chance(0.4) {
+	if m == stormy && d.chance(0.4) {
 		s.janitor = &janitor{guide: newGuide(s.world, "janitor", []string{host}), world: s.world, history: &s.history, dice: newDice(seed, "janitor", 0)}
 	}
 	return s
@@ -164,7 +178,10 @@ func (s *scenario) follow(n *node) {
 	})
 }
 
-func (s *scenario) boot() { s.node = s.world.boot(host, s.options.program) }
+func (s *scenario) boot() {
+	s.history.groups.boots = append(s.history.groups.boots, s.history.tick())
+	s.node = s.world.boot(host, s.options.program)
+}
 
 // play is the whole of it.
 func (s *scenario) play() {
@@ -175,9 +192,17 @@ func (s *scenario) play() {
 		return
 	}
 	s.beginClients()
-	if s.calm {
-		s.pass(s.load)
-	} else {
+	switch {
+	case s.calm:
+		s.settle()
+		s.pass(calmTime)
+	case s.steady:
+		s.settle()
+		for range 3 {
+			s.pass(s.dice.duration(100*time.Millisecond, 5*time.Second))
+			s.restart()
+		}
+	default:
 		for range s.dice.between(2, 4) {
 			s.episode()
 		}
@@ -230,7 +255,7 @@ func (s *scenario) end() {
 
 // heal ends all faults, and waits until everybody has what they want.
 func (s *scenario) heal() {
-	s.weather = calm()
+	s.weather = fair()
 	s.node.resume()
 	s.tracef("faults end")
 	healed, at := s.history.tick(), s.now

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/siltstone-io/siltstone/internal/planted"
 )
@@ -18,16 +17,26 @@ var (
 	flagSeeds = flag.Int("seeds", 200, "how many seeds TestSeeds plays")
 	flagStart = flag.Uint64("start", 1, "the first of them")
 	flagSeed  = flag.Uint64("seed", 0, "play this seed alone and, with -v, print its trace")
+	flagMood  = flag.String("mood", "stormy", "of that seed: stormy, calm, steady")
 )
 
+func moodOf(name string) (mood, bool) {
+	for m := stormy; m <= steady; m++ {
+		if m.String() == name {
+			return m, true
+		}
+	}
+	return 0, false
+}
+
 // play plays one seed and returns what was wrong, and the trace.
-func play(t *testing.T, seed uint64, plant planted.Bug, calm time.Duration) (wrong []string, trace string) {
+func play(t *testing.T, seed uint64, m mood, plant planted.Bug) (wrong []string, trace string) {
 	// The label names the seed in the trace of a panic.
 	labels := pprof.Labels("seed", fmt.Sprint(seed))
 	pprof.Do(context.Background(), labels, func(context.Context) {
 		synctest.Test(t, func(*testing.T) {
-			s := newScenario(seed, calm > 0)
-			s.options.plant, s.load = plant, calm
+			s := newScenario(seed, m)
+			s.options.plant = plant
 			s.play()
 			wrong, trace = append(s.wrong, s.history.check()...), s.trace.String()
 		})
@@ -35,11 +44,11 @@ func play(t *testing.T, seed uint64, plant planted.Bug, calm time.Duration) (wro
 	return wrong, trace
 }
 
-func report(t *testing.T, seed uint64, wrong []string) {
+func report(t *testing.T, seed uint64, m mood, wrong []string) {
 	t.Helper()
 	if len(wrong) > 0 {
-		t.Errorf("seed %d: %d things wrong:\n  %s\n(go test ./sim -run TestSeeds -seed %d -v prints the trace)",
-			seed, len(wrong), strings.Join(wrong[:min(len(wrong), 8)], "\n  "), seed)
+		t.Errorf("seed %d: %d things wrong:\n  %s\n(go test ./sim -run TestSeeds -seed %d -mood %s -v prints the trace)",
+			seed, len(wrong), strings.Join(wrong[:min(len(wrong), 8)], "\n  "), seed, m)
 	}
 }
 
@@ -47,11 +56,15 @@ func report(t *testing.T, seed uint64, wrong []string) {
 // unknown outcomes, writes that land late, months off.
 func TestSeeds(t *testing.T) {
 	if *flagSeed != 0 {
-		wrong, trace := play(t, *flagSeed, planted.Bug{}, 0)
+		m, known := moodOf(*flagMood)
+		if !known {
+			t.Fatalf("no mood %q", *flagMood)
+		}
+		wrong, trace := play(t, *flagSeed, m, planted.Bug{})
 		if testing.Verbose() {
 			fmt.Print(trace)
 		}
-		report(t, *flagSeed, wrong)
+		report(t, *flagSeed, m, wrong)
 		return
 	}
 	seeds := *flagSeeds
@@ -62,8 +75,8 @@ func TestSeeds(t *testing.T) {
 	for i := range uint64(seeds) {
 		t.Run(fmt.Sprint(*flagStart+i), func(t *testing.T) {
 			t.Parallel()
-			wrong, _ := play(t, *flagStart+i, planted.Bug{}, 0)
-			report(t, *flagStart+i, wrong)
+			wrong, _ := play(t, *flagStart+i, stormy, planted.Bug{})
+			report(t, *flagStart+i, stormy, wrong)
 		})
 	}
 }
@@ -71,11 +84,24 @@ func TestSeeds(t *testing.T) {
 // TestCalm plays long worlds in which nothing goes wrong: then nothing may
 // fail, nothing may be sent twice, and every record is there.
 func TestCalm(t *testing.T) {
-	for seed := range uint64(3) {
+	for seed := uint64(1); seed <= 3; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			wrong, _ := play(t, seed, planted.Bug{}, 3*time.Minute)
-			report(t, seed, wrong)
+			wrong, _ := play(t, seed, calm, planted.Bug{})
+			report(t, seed, calm, wrong)
+		})
+	}
+}
+
+// TestSteady plays worlds in which agents follow one another, each when the
+// last has ended in its own time, and members of groups stay as they are: then
+// none has to join again.
+func TestSteady(t *testing.T) {
+	for seed := *flagStart; seed < *flagStart+uint64(*flagSeeds/20); seed++ {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			wrong, _ := play(t, seed, steady, planted.Bug{})
+			report(t, seed, steady, wrong)
 		})
 	}
 }
@@ -85,10 +111,10 @@ func TestOneSeedOneTraceOfAgents(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
 	for seed := uint64(1); seed <= 5; seed++ {
-		_, first := play(t, seed, planted.Bug{}, 0)
+		_, first := play(t, seed, stormy, planted.Bug{})
 		for _, procs := range []int{1, 2, 4} {
 			runtime.GOMAXPROCS(procs)
-			_, again := play(t, seed, planted.Bug{}, 0)
+			_, again := play(t, seed, stormy, planted.Bug{})
 			compareTraces(t, seed, first, again)
 		}
 	}
@@ -110,7 +136,7 @@ func TestPlantedBugs(t *testing.T) {
 			t.Parallel()
 			bug := planted.ForTest(t, name)
 			for seed := uint64(1); seed <= within; seed++ {
-				wrong, _ := play(t, seed, bug, 0)
+				wrong, _ := play(t, seed, stormy, bug)
 				for _, s := range wrong {
 					if strings.Contains(signs[name], s[:1]) {
 						t.Logf("found by seed %d: %s", seed, s)
@@ -142,7 +168,7 @@ func TestSeedsReach(t *testing.T) {
 		"error 7":         0, // an append that timed out
 	}
 	for seed := uint64(1); seed <= 30; seed++ {
-		_, trace := play(t, seed, planted.Bug{}, 0)
+		_, trace := play(t, seed, stormy, planted.Bug{})
 		for what := range reach {
 			reach[what] += strings.Count(trace, what)
 		}

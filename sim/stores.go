@@ -11,6 +11,7 @@ import (
 
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator"
+	"github.com/siltstone-io/siltstone/coordinator/group"
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
 	"github.com/siltstone-io/siltstone/coordinator/shard"
 	"github.com/siltstone-io/siltstone/coordinator/topic"
@@ -23,7 +24,10 @@ import (
 // entries that ever were in it, and every object that it refers to, by what
 // clients were shown. It returns what is wrong.
 func (s *store) audit(h *history) []string {
-	a := &auditor{store: s, names: map[siltstone.TopicID]string{}, stored: map[partition]map[int64]readRecord{}}
+	a := &auditor{
+		store: s, names: map[siltstone.TopicID]string{}, numbers: map[uint32]string{},
+		stored: map[partition]map[int64]readRecord{}, starts: map[partition]int64{},
+	}
 	a.client = ledger.NewClient(ledger.Options{
 		Coordinator: s.coordinator, Bucket: s.bucket, Rand: func() uint64 { return 1 },
 	})
@@ -37,6 +41,9 @@ func (s *store) audit(h *history) []string {
 	for i := range shard.Count {
 		a.shard(i)
 	}
+	for i := range group.Count {
+		a.groups(i, h)
+	}
 	a.compare(h)
 	return a.wrong
 }
@@ -47,7 +54,9 @@ type auditor struct {
 	reader     *tiered.Reader
 	expiration int64 // producer.id.expiration.ms
 	names      map[siltstone.TopicID]string
+	numbers    map[uint32]string // names, too
 	stored     map[partition]map[int64]readRecord
+	starts     map[partition]int64 // of logs
 	wrong      []string
 }
 
@@ -89,7 +98,7 @@ func (a *auditor) cluster() {
 		}
 	}
 	for _, t := range fold.View().All() {
-		a.names[t.ID] = t.Name
+		a.names[t.ID], a.numbers[t.Number] = t.Name, t.Name
 	}
 	a.expiration = fold.View().Cluster().ProducerIDExpirationMS
 	sameFold(a, topic.Ledger, fold, topic.New, func([]ledger.Change[topic.Change], *topic.State) {})
@@ -139,6 +148,7 @@ func (a *auditor) shard(id int) {
 		a.sameProducers(name, fold, loaded)
 	})
 	for p := range fold.Partitions() {
+		a.starts[partition{a.names[p.TP.Topic], p.TP.Partition}] = int64(p.LogStart)
 		for r := range p.Ranges(0) {
 			if err := a.object(id, p.TP, r); err != nil {
 				a.failf("1: %s offsets %d to %d of %s: %v", a.names[p.TP.Topic], r.Base, r.End()-1, p.TP, err)
@@ -217,7 +227,9 @@ func (a *auditor) keep(p partition, records []readRecord) {
 		a.stored[p] = map[int64]readRecord{}
 	}
 	for _, r := range records {
-		a.stored[p][r.offset] = r
+		if r.offset >= a.starts[p] {
+			a.stored[p][r.offset] = r
+		}
 	}
 }
 
@@ -230,7 +242,9 @@ func (a *auditor) compare(h *history) {
 			seen[r.partition] = map[int64]readRecord{}
 		}
 		for _, rec := range r.records {
-			seen[r.partition][rec.offset] = rec
+			if rec.offset >= a.starts[r.partition] {
+				seen[r.partition][rec.offset] = rec
+			}
 		}
 	}
 	all := maps.Clone(a.stored)

@@ -100,9 +100,16 @@ func (s *scenario) addMember(t *team, h habits) *member {
 		world: s.world, history: &s.history, guide: newGuide(s.world, name, []string{host}),
 		team: t, name: name, dice: newDice(s.seed, name, 0), habits: h,
 	}
+	m.guide.timeout = h.session / 3 // so that a dead connection costs no session
 	m.line = &groupLine{guide: m.guide, dice: m.dice, group: t.group, version: h.versions.find, number: 2}
 	t.members = append(t.members, m)
 	return m
+}
+
+// settle waits until all members are in: from then on they are to stay so.
+func (s *scenario) settle() {
+	s.within(healTime, "all members have a share", func() bool { return s.teamsStand(0) })
+	s.history.groups.settled = s.history.tick()
 }
 
 // calmTeams ends what members do in the wild.

@@ -31,8 +31,8 @@ type rough struct {
 	refuse      float64       // a connection cannot be made
 }
 
-// calm is weather in which nothing goes wrong.
-func calm() weather {
+// fair is weather in which nothing goes wrong.
+func fair() weather {
 	return weather{
 		bucket:      trouble{fast: 4 * time.Millisecond, usual: 30 * time.Millisecond},
 		coordinator: trouble{fast: time.Millisecond, usual: 6 * time.Millisecond},

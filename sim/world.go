@@ -43,7 +43,7 @@ func newWorld(seed uint64) *world {
 		store: newStore(), numbers: map[string]uint64{},
 		ghosts: map[string][]func(){}, died: func(*node) {},
 	}
-	w.weather = calm()
+	w.weather = fair()
 	return w
 }
 
