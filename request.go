@@ -122,6 +122,14 @@ type EpochEnd struct {
 	End   Offset
 }
 
+// PartitionSize is how large a partition is, in bytes of batches: of the ranges
+// in the bucket that readers are sent to, whole where only a part of one is
+// left, and of what is in no such range yet.
+type PartitionSize struct {
+	Partition        TopicPartition
+	Stored, Buffered int64
+}
+
 // ProducerState is what a partition's leader remembers of an idempotent
 // producer (KIP-664), with what is not flushed yet.
 type ProducerState struct {
