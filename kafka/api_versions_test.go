@@ -15,7 +15,8 @@ func TestVersionTable(t *testing.T) {
 	want := map[kmsg.Key][2]int16{
 		kmsg.Produce: {0, 13}, kmsg.Fetch: {4, 18}, kmsg.ListOffsets: {1, 11}, kmsg.Metadata: {0, 13},
 		kmsg.FindCoordinator: {0, 6}, kmsg.ApiVersions: {0, 5}, kmsg.CreateTopics: {2, 7}, kmsg.DeleteTopics: {1, 6},
-		kmsg.DeleteRecords: {0, 2}, kmsg.AlterConfigs: {0, 2}, kmsg.InitProducerID: {0, 5},
+		kmsg.DeleteRecords: {0, 2}, kmsg.AlterConfigs: {0, 2}, kmsg.DescribeLogDirs: {1, 5}, kmsg.ElectLeaders: {0, 2},
+		kmsg.AlterPartitionAssignments: {0, 1}, kmsg.ListPartitionReassignments: {0, 0}, kmsg.DescribeProducers: {0, 0}, kmsg.InitProducerID: {0, 5},
 		kmsg.OffsetForLeaderEpoch: {2, 4}, kmsg.DescribeConfigs: {1, 4}, kmsg.CreatePartitions: {0, 3},
 		kmsg.OffsetCommit: {1, 10}, kmsg.OffsetFetch: {1, 10}, kmsg.JoinGroup: {0, 9}, kmsg.Heartbeat: {0, 4},
 		kmsg.LeaveGroup: {0, 5}, kmsg.SyncGroup: {0, 5}, kmsg.DescribeGroups: {0, 6}, kmsg.ListGroups: {0, 5},

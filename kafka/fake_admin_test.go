@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/siltstone-io/siltstone"
@@ -9,10 +10,12 @@ import (
 
 // fakeAdmin is the admin's side of the log.
 type fakeAdmin struct {
-	log *fakeLog
+	log    *fakeLog
+	topics *fakeTopics
 
 	mu     sync.Mutex
 	nextID int64
+	known  map[siltstone.TopicPartition][]siltstone.ProducerState
 	down   error // what everything says
 }
 
@@ -59,4 +62,40 @@ func (a *fakeAdmin) Trim(_ context.Context, r *siltstone.TrimRequest) error {
 		}
 	}
 	return nil
+}
+
+func (a *fakeAdmin) Producers(_ context.Context, tp siltstone.TopicPartition) ([]siltstone.ProducerState, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.known[tp], a.down
+}
+
+// Sizes is that of what the fake log, which leads all, has of partitions; the
+// last batch of one is not flushed.
+func (a *fakeAdmin) Sizes(_ context.Context, named []siltstone.TopicPartition) ([]siltstone.PartitionSize, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.down != nil {
+		return nil, a.down
+	}
+	if named == nil {
+		for _, t := range a.topics.Topics().All() {
+			for n := range t.Partitions {
+				named = append(named, siltstone.TopicPartition{Topic: t.ID, Partition: n})
+			}
+		}
+	}
+	a.log.mu.Lock()
+	defer a.log.mu.Unlock()
+	sizes := make([]siltstone.PartitionSize, 0, len(named))
+	for _, tp := range named {
+		size := siltstone.PartitionSize{Partition: tp}
+		for _, b := range a.log.partition(tp).batches {
+			size.Stored += size.Buffered
+			size.Buffered = int64(len(b))
+		}
+		sizes = append(sizes, size)
+	}
+	slices.Reverse(sizes)
+	return sizes, nil
 }

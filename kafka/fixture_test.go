@@ -53,7 +53,7 @@ func startOn(t testing.TB, l net.Listener, change ...func(*fixture, *Options)) *
 		t: t, log: newFakeLog(), topics: &fakeTopics{}, cluster: newFakeCluster(),
 		registry: prometheus.NewRegistry(), listener: l, served: make(chan error, 1),
 	}
-	f.groups, f.admin = newFakeGroups(f.topics), &fakeAdmin{log: f.log}
+	f.groups, f.admin = newFakeGroups(f.topics), &fakeAdmin{log: f.log, topics: f.topics}
 	random := rand.New(rand.NewPCG(1, 2))
 	var mu sync.Mutex
 	o := Options{

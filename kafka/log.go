@@ -41,6 +41,11 @@ type Groups interface {
 type Admin interface {
 	// NextProducerID is a producer id that nobody was ever given.
 	NextProducerID(ctx context.Context) (int64, error)
+	// Producers are those that a partition's leader remembers, sorted by id.
+	Producers(ctx context.Context, tp siltstone.TopicPartition) ([]siltstone.ProducerState, error)
+	// Sizes is how large partitions are, in no order: of those named the ones
+	// that this node leads, or with a nil list all that it leads.
+	Sizes(ctx context.Context, named []siltstone.TopicPartition) ([]siltstone.PartitionSize, error)
 	// Trim moves log starts, and returns once each part has its outcome, at
 	// r.Deadline at the latest. An error says that there is none, and that the
 	// request is still not the caller's.

@@ -16,6 +16,9 @@ type Options struct {
 	Admin   Admin
 	Topics  Topics
 	Cluster Cluster
+	// LogDir is the bucket's URL, for people; empty: "bucket". It is the one
+	// log dir that clients are shown.
+	LogDir string
 	// Random makes topic and fetch session ids. It is called from many
 	// goroutines and must not repeat itself from one run to the next.
 	Random  func() uint64
@@ -63,6 +66,9 @@ type Limits struct {
 func (o *Options) validate() error {
 	if o.Log == nil || o.Groups == nil || o.Admin == nil || o.Topics == nil || o.Cluster == nil || o.Random == nil {
 		return errors.New("kafka: a log, groups, an admin, topics, a cluster and a source of random ids are needed")
+	}
+	if o.LogDir == "" {
+		o.LogDir = "bucket"
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -31,6 +31,7 @@ type Server struct {
 	admin    Admin
 	topics   Topics
 	cluster  Cluster
+	logDir   string
 	random   func() uint64
 	logger   *slog.Logger
 	limits   Limits
@@ -56,7 +57,7 @@ func New(o Options) (*Server, error) {
 	}
 	m := newMetrics(o.Metrics)
 	return &Server{
-		log: o.Log, groups: o.Groups, admin: o.Admin, topics: o.Topics, cluster: o.Cluster, random: o.Random,
+		log: o.Log, groups: o.Groups, admin: o.Admin, topics: o.Topics, cluster: o.Cluster, logDir: o.LogDir, random: o.Random,
 		logger: o.Logger, limits: o.Limits, metrics: m,
 		apis:     newAPIs(m),
 		memory:   semaphore.NewWeighted(int64(o.Limits.MemoryBytes)),

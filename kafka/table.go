@@ -35,11 +35,16 @@ func table() []api {
 		{key: kmsg.OffsetForLeaderEpoch, min: 2, max: 4, weight: 160, start: call((*Server).offsetForLeaderEpoch)},
 		{key: kmsg.DescribeConfigs, min: 1, max: 4, weight: 128, start: largeCall((*Server).describeConfigs)},
 		{key: kmsg.AlterConfigs, min: 0, max: 2, weight: 256, start: call((*Server).alterConfigs)},
+		{key: kmsg.DescribeLogDirs, min: 1, max: 5, weight: 192, start: largeCall((*Server).describeLogDirs)},
 		{key: kmsg.CreatePartitions, min: 0, max: 3, weight: 160, start: call((*Server).createPartitions)},
 		{key: kmsg.DeleteGroups, min: 0, max: 3, weight: 320, start: call((*Server).deleteGroups)},
+		{key: kmsg.ElectLeaders, min: 0, max: 2, weight: 160, start: largeCall((*Server).electLeaders)},
 		{key: kmsg.IncrementalAlterConfigs, min: 0, max: 1, weight: 256, start: call((*Server).incrementalAlterConfigs)},
+		{key: kmsg.AlterPartitionAssignments, min: 0, max: 1, weight: 192, start: call((*Server).alterPartitionReassignments)},
+		{key: kmsg.ListPartitionReassignments, min: 0, max: 0, weight: 160, start: call((*Server).listPartitionReassignments)},
 		{key: kmsg.OffsetDelete, min: 0, max: 0, weight: 96, start: call((*Server).offsetDelete)},
 		{key: kmsg.DescribeCluster, min: 0, max: 2, weight: 64, start: call((*Server).describeCluster)},
+		{key: kmsg.DescribeProducers, min: 0, max: 0, weight: 192, start: largeCall((*Server).describeProducers)},
 		{key: kmsg.DescribeTopicPartitions, min: 0, max: 0, weight: 160, start: call((*Server).describeTopicPartitions)},
 	}
 }
@@ -85,8 +90,11 @@ func newAPIs(m *metrics) []*api {
 
 // apiName is Kafka's name of an API, which kmsg writes differently here and there.
 func apiName(key kmsg.Key) string {
-	if key == kmsg.InitProducerID {
+	switch key {
+	case kmsg.InitProducerID:
 		return "InitProducerId"
+	case kmsg.AlterPartitionAssignments:
+		return "AlterPartitionReassignments"
 	}
 	return key.Name()
 }

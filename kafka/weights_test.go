@@ -105,6 +105,14 @@ func costly(key kmsg.Key, n int, visit func(path string, q kmsg.Request)) {
 		visit("distinct groups", q)
 	case kmsg.OffsetDelete:
 		visit("distinct partitions", deleteOffsetsOf("g", "t", numbers...))
+	case kmsg.DeleteRecords:
+		visit("distinct partitions", &kmsg.DeleteRecordsRequest{TimeoutMillis: 1000, Topics: []kmsg.DeleteRecordsRequestTopic{deleteBefore("t", make([]int64, n)...)}})
+	case kmsg.DescribeLogDirs:
+		visit("distinct partitions", &kmsg.DescribeLogDirsRequest{Topics: []kmsg.DescribeLogDirsRequestTopic{{Topic: "t", Partitions: numbers}}})
+	case kmsg.DescribeProducers:
+		visit("distinct partitions", &kmsg.DescribeProducersRequest{Topics: []kmsg.DescribeProducersRequestTopic{{Topic: "t", Partitions: numbers}}})
+	case kmsg.ElectLeaders:
+		visit("distinct partitions", &kmsg.ElectLeadersRequest{Topics: []kmsg.ElectLeadersRequestTopic{{Topic: "t", Partitions: numbers}}})
 	}
 }
 

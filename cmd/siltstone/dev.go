@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -107,6 +108,7 @@ func (d *dev) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	}
 	door, err := kafka.New(kafka.Options{
 		Log: engine, Groups: engine, Admin: engine, Topics: engine, Cluster: newLoneNode(engine, cluster, kafkaPort.Addr()),
+		LogDir: (&url.URL{Scheme: "file", Path: filepath.Join(dir, objectsName)}).String(),
 		Random: rand.Uint64, Logger: log, Metrics: metrics,
 	})
 	if err != nil {
@@ -119,22 +121,28 @@ func (d *dev) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	g.Go(func() error { return serveHTTP(running, newWeb(engine, log, metrics), httpPort) })
 	g.Go(func() error { return servePprof(running, pprofPort) })
 	g.Go(func() error {
-		select {
-		case <-engine.Ready():
-			if isNew {
-				if err := setForDevelopment(running, engine); err != nil {
-					return err
-				}
-			}
-			greet(stdout, dir, kafkaPort.Addr(), httpPort.Addr())
-		case <-running.Done():
-		}
-		return nil
+		return whenReady(running, engine, isNew, func() { greet(stdout, dir, kafkaPort.Addr(), httpPort.Addr()) })
 	})
 	if err := g.Wait(); err != nil && ctx.Err() == nil {
 		return explainFolder(dir, err)
 	}
 	fmt.Fprintln(stdout, "stopped; the data is in", dir)
+	return nil
+}
+
+// whenReady makes a new cluster one for development, and greets.
+func whenReady(ctx context.Context, engine *agent.Agent, isNew bool, greet func()) error {
+	select {
+	case <-engine.Ready():
+	case <-ctx.Done():
+		return nil
+	}
+	if isNew {
+		if err := setForDevelopment(ctx, engine); err != nil {
+			return err
+		}
+	}
+	greet()
 	return nil
 }
 
