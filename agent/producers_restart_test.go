@@ -428,8 +428,17 @@ func (a *running) setCluster(name, value string) {
 	}
 }
 
-// deleteRecords moves a log start, as DeleteRecords and retention do.
-func (r *rig) deleteRecords(tp siltstone.TopicPartition, start siltstone.Offset) {
+// deleteRecords moves a log start.
+func (a *running) deleteRecords(tp siltstone.TopicPartition, start siltstone.Offset) {
+	a.rig.t.Helper()
+	req := &siltstone.TrimRequest{Deadline: time.Now().Add(time.Minute), Parts: []siltstone.TrimPart{{Partition: tp, Start: start}}}
+	if err := errors.Join(a.Trim(context.Background(), req), req.Parts[0].Err); err != nil {
+		a.rig.t.Fatal(err)
+	}
+}
+
+// retain moves a log start as a job does, without the leader.
+func (r *rig) retain(tp siltstone.TopicPartition, start siltstone.Offset) {
 	r.t.Helper()
 	known, _ := r.fold(shard.Of(tp)).Partition(tp)
 	r.write(shard.Of(tp), &shard.Trim{Parts: []shard.TrimPart{{Number: known.Number, Partition: tp.Partition, Start: start}}})

@@ -16,14 +16,14 @@ import (
 // acknowledged, nothing is lost, nothing is there twice.
 func TestReport18(t *testing.T) {
 	const expiration = 10 * time.Second
-	type steps struct{ idle, deleted, restarted, checkpoint bool }
+	type steps struct{ idle, deleted, retention, restarted, checkpoint bool }
 	goOn := map[string]func(s *sender){
 		"next sequence":    func(*sender) {},
 		"new epoch":        func(s *sender) { s.epoch, s.next = s.epoch+1, 0 },
 		"from 0 once more": func(s *sender) { s.next = 0 },
 	}
-	for n := range 16 {
-		st := steps{n&1 > 0, n&2 > 0, n&4 > 0, n&8 > 0}
+	for n := range 32 {
+		st := steps{n&1 > 0, n&2 > 0, n&4 > 0, n&8 > 0, n&16 > 0}
 		for name, goOn := range goOn {
 			if name == "from 0 once more" && !st.idle {
 				continue // it is known, and that would be a gap
@@ -47,7 +47,11 @@ func TestReport18(t *testing.T) {
 					start := siltstone.Offset(0)
 					if st.deleted {
 						start = 7
-						r.deleteRecords(tp, start)
+						a.deleteRecords(tp, start)
+					}
+					if st.retention && !st.deleted {
+						start = 7
+						r.retain(tp, start)
 					}
 					if st.idle {
 						time.Sleep(15 * time.Second)
@@ -75,7 +79,7 @@ func TestReport18(t *testing.T) {
 						next++
 					}
 					want := []string{"0", "1", "2", "3", "4", "5", "6"}
-					if st.deleted {
+					if start > 0 {
 						want = nil
 					}
 					if st.checkpoint {
