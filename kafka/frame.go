@@ -139,13 +139,16 @@ func (f *frameReader) await() error {
 		if err := f.deadline(time.Now().Add(wait)); err != nil {
 			return gone(err)
 		}
+		// Who had something to wait for when this wait began has been idle for
+		// less than all of it.
+		busy := f.busy()
 		_, err := f.in.Peek(1)
 		switch {
 		case err == nil:
 			return nil
 		case !timedOut(err):
 			return gone(err)
-		case !f.busy():
+		case !busy:
 			return errIdle
 		}
 	}
