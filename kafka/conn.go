@@ -22,6 +22,7 @@ type conn struct {
 	id     uint64
 	queue  chan pending
 	flying atomic.Int32 // requests that are not answered
+	quiet  atomic.Int64 // since when there is none, ns since 1970
 	broken atomic.Bool  // no answer can be written any more
 
 	// ctx ends when the client has gone or the server stops.
@@ -87,7 +88,7 @@ func (c *conn) read() error {
 		server:   c.server,
 		in:       bufio.NewReaderSize(c.net, readBytes),
 		deadline: c.setReadDeadline,
-		busy:     func() bool { return c.flying.Load() > 0 },
+		active:   c.active,
 		first:    true,
 	}
 	for {
@@ -105,6 +106,14 @@ func (c *conn) read() error {
 	}
 }
 
+// active is when the connection last had a request that waited for its answer.
+func (c *conn) active() time.Time {
+	if c.flying.Load() > 0 {
+		return time.Now()
+	}
+	return time.Unix(0, c.quiet.Load())
+}
+
 // write answers the queue's requests. It goes on after an error without
 // writing, for submitted requests are settled before their frames are freed.
 func (c *conn) write() error {
@@ -113,6 +122,7 @@ func (c *conn) write() error {
 	for p := range c.queue {
 		err := c.answer(p, &out)
 		p.request.release()
+		c.quiet.Store(time.Now().UnixNano())
 		c.flying.Add(-1)
 		if err != nil && why == nil {
 			why = err

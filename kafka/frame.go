@@ -91,7 +91,7 @@ type frameReader struct {
 	server   *Server
 	in       *bufio.Reader
 	deadline func(time.Time) error // for reading
-	busy     func() bool           // says whether requests wait for their answer
+	active   func() time.Time      // now, while requests wait for their answer; else when the last got it
 	first    bool                  // no frame has arrived yet
 }
 
@@ -131,28 +131,28 @@ func (f *frameReader) next(ctx context.Context) (*request, error) {
 
 // await waits for the first byte of a frame.
 func (f *frameReader) await() error {
-	for f.in.Buffered() == 0 {
-		wait := f.server.limits.Idle
-		if f.first {
-			wait = f.server.limits.FirstFrame
-		}
-		if err := f.deadline(time.Now().Add(wait)); err != nil {
+	if f.in.Buffered() > 0 {
+		return nil
+	}
+	wait := f.server.limits.Idle
+	if f.first {
+		wait = f.server.limits.FirstFrame
+	}
+	for until := time.Now().Add(wait); ; {
+		if err := f.deadline(until); err != nil {
 			return gone(err)
 		}
-		// Who had something to wait for when this wait began has been idle for
-		// less than all of it.
-		busy := f.busy()
 		_, err := f.in.Peek(1)
 		switch {
 		case err == nil:
 			return nil
 		case !timedOut(err):
 			return gone(err)
-		case !busy:
+		}
+		if until = f.active().Add(wait); !until.After(time.Now()) {
 			return errIdle
 		}
 	}
-	return nil
 }
 
 // prefix reads what tells how much memory the frame needs, and checks that it
