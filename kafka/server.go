@@ -1,6 +1,6 @@
 // Package kafka is a door to the log: a server of the Kafka protocol. It
 // decodes, checks and encodes, and keeps nothing but connections and fetch
-// sessions; what it serves it reaches through Log, Topics and Cluster.
+// sessions; what it serves it reaches through Log, Groups, Topics and Cluster.
 //
 // It promises to answer the requests of a connection in their order, to
 // advertise exactly what it implements (table.go), and that no client, however
