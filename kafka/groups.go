@@ -5,6 +5,7 @@ package kafka
 import (
 	"context"
 	"fmt"
+	"math"
 	"net"
 	"slices"
 	"time"
@@ -53,6 +54,13 @@ func coordinatorError(err error, lost *kerr.Error) error {
 	}
 	return err
 }
+
+// maxString is the longest string of a request that a coordinator keeps: older
+// versions can say no longer one (Kafka takes none in newer versions either),
+// and a member's id is longer than its client's.
+const maxString = math.MaxInt16 - len("-00000000-0000-0000-0000-000000000000")
+
+func tooLong(s string) bool { return len(s) > maxString }
 
 // namedTopic is a topic that a request names, or why there is none.
 type namedTopic struct {

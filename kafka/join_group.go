@@ -13,6 +13,8 @@ package kafka
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -49,7 +51,11 @@ func startJoinGroup(c *conn, r *request) (answer, error) {
 	return callAnswer(func(ctx context.Context, out *outbox) error {
 		resp := kmsg.NewPtrJoinGroupResponse()
 		resp.MemberID = member
-		if err := r.server.await(ctx, join); err != nil {
+		err := checkJoin(join)
+		if err == nil {
+			err = r.server.await(ctx, join)
+		}
+		if err != nil {
 			resp.ErrorCode = r.server.refuse(err)
 		} else {
 			r.server.answerJoin(resp, join)
@@ -57,6 +63,18 @@ func startJoinGroup(c *conn, r *request) (answer, error) {
 		out.message(r, resp)
 		return nil
 	}), nil
+}
+
+// checkJoin refuses what could not be said of the member in every version.
+func checkJoin(join *group.Join) error {
+	switch {
+	case tooLong(join.Group):
+		return group.ErrInvalidGroup
+	case tooLong(join.ClientID), join.Instance != nil && tooLong(*join.Instance), tooLong(join.Type),
+		slices.ContainsFunc(join.Protocols, func(p group.Protocol) bool { return tooLong(p.Name) }):
+		return fmt.Errorf("a name of more than %d bytes: %w", maxString, group.ErrInvalidRequest)
+	}
+	return nil
 }
 
 // answerJoin is what became of a join.

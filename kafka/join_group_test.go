@@ -3,6 +3,7 @@ package kafka
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -204,6 +205,56 @@ func TestJoinRefused(t *testing.T) {
 				t.Errorf("%s, v%d: %s, %+v", tt.name, version, errorName(resp.ErrorCode), resp)
 			}
 		}
+	}
+}
+
+// TestLongNames: flexible versions can carry what older ones could not say to
+// others; nothing so long is kept.
+func TestLongNames(t *testing.T) {
+	f := start(t)
+	topic := f.create("t", 1)
+	f.alone("g")
+	f.groups.set(func(g *fakeGroups) { g.settings.MaxMetadataBytes = math.MaxInt32 })
+	for n, fits := range map[int]bool{maxString: true, maxString + 1: false, 100_000: false} {
+		long := strings.Repeat("n", n)
+		joins := map[string]func(*kmsg.JoinGroupRequest){
+			"INVALID_GROUP_ID": func(q *kmsg.JoinGroupRequest) { q.Group = long },
+			"INVALID_REQUEST":  func(q *kmsg.JoinGroupRequest) { q.InstanceID = &long },
+			"INVALID_REQUEST ": func(q *kmsg.JoinGroupRequest) { q.ProtocolType = long },
+			"INVALID_REQUEST  ": func(q *kmsg.JoinGroupRequest) {
+				q.Protocols = append(q.Protocols, offering(long, "")...)
+			},
+		}
+		for want, change := range joins {
+			q := (&member{group: "other" + want, protocols: offering("range", "")}).join()
+			change(q)
+			got := errorName(ask[*kmsg.JoinGroupResponse](f.dial(), 6, q).ErrorCode)
+			if want = strings.TrimSpace(want); fits != (got == "MEMBER_ID_REQUIRED" || got == "") || !fits && got != want {
+				t.Errorf("%d bytes: %q, want %q", n, got, want)
+			}
+		}
+		commits := map[string]*kmsg.OffsetCommitRequest{
+			"INVALID_GROUP_ID": commitOf(long, "t", topic.ID, 0), "OFFSET_METADATA_TOO_LARGE": commitOf("committed", "t", topic.ID, 0),
+		}
+		commits["OFFSET_METADATA_TOO_LARGE"].Topics[0].Partitions[0].Metadata = &long
+		for want, q := range commits {
+			if fits {
+				want = ""
+			}
+			if got := errorNames(commitCodes(ask[*kmsg.OffsetCommitResponse](f.dial(), 8, q))); !slices.Equal(got, []string{want}) {
+				t.Errorf("%d bytes: %q, want %q", n, got, want)
+			}
+		}
+	}
+	// All that is there can be said in the oldest versions.
+	c := f.dial()
+	for _, g := range ask[*kmsg.ListGroupsResponse](c, 0, kmsg.NewPtrListGroupsRequest()).Groups {
+		if d := ask[*kmsg.DescribeGroupsResponse](c, 0, describeOf(g.Group)).Groups[0]; d.Group != g.Group {
+			t.Errorf("%.20s is described as %.20s", g.Group, d.Group)
+		}
+		q := kmsg.NewPtrOffsetFetchRequest()
+		q.Group = g.Group
+		ask[*kmsg.OffsetFetchResponse](c, 2, q)
 	}
 }
 

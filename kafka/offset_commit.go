@@ -43,6 +43,12 @@ func (s *Server) offsetCommit(ctx context.Context, q *kmsg.OffsetCommitRequest) 
 			p, rp := &t.Partitions[j], &rt.Partitions[j]
 			rp.Partition = p.Partition
 			tp, err := named.partition(p.Partition)
+			switch {
+			case tooLong(q.Group):
+				err = group.ErrInvalidGroup
+			case err == nil && p.Metadata != nil && tooLong(*p.Metadata):
+				err = group.ErrMetadataTooLarge
+			}
 			if err != nil {
 				rp.ErrorCode = s.refuse(err)
 				continue
