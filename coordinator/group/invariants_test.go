@@ -293,7 +293,6 @@ func (j *judge) restarts(folded, stops bool) {
 // machine make of it.
 type consumer struct {
 	*client
-	commit *Commit
 }
 
 // even draws a number below n, each about as often as the others: rapid's own

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -182,6 +183,22 @@ func TestDeleteGroup(t *testing.T) {
 	must(t, "delete", d.Err, nil)
 	if w.committed("g", at(1, 0)) != -1 {
 		t.Error("its offset is still there")
+	}
+
+	// Offsets that are committed meanwhile make a group that never had members.
+	for _, proposed := range []bool{false, true} {
+		w, cs = stable(t, 1)
+		cs[0].leaves()
+		w.settle()
+		w.deletes("g")
+		if proposed {
+			w.propose()
+		}
+		w.handle(outsider("g", at(1, 0), 5))
+		w.settle()
+		if got, want := w.m.List(), []Listed{{"g", "", Empty}}; !slices.Equal(got, want) {
+			t.Errorf("%+v, want %+v", got, want)
+		}
 	}
 
 	// A group of which there is only an id handed out.

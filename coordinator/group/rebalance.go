@@ -159,7 +159,6 @@ func (g *classic) formed(f *formation) {
 			same = false
 			continue
 		}
-		mem.assignment = nil
 		if mem.formed {
 			r := mem.join
 			g.stopWaiting(mem)

@@ -268,8 +268,9 @@ func TestLeaderSyncsTwice(t *testing.T) {
 	w.settle()
 	must(t, "the second", second.Err, nil)
 	b.synced()
-	if string(second.Assignment) != "1 for "+a.id {
-		t.Errorf("assigned %q", second.Assignment)
+	stored := string(w.fold.groups["g"].Members[0].Assignment)
+	if string(second.Assignment) != "1 for "+a.id || stored != string(second.Assignment) {
+		t.Errorf("assigned %q, stored %q", second.Assignment, stored)
 	}
 }
 
@@ -354,6 +355,43 @@ func TestNobodyJoins(t *testing.T) {
 	b.syncs()
 	w.settle()
 	b.synced()
+
+	// Once one has joined, the other is waited for no longer than before.
+	w = newWorld(t)
+	a, b = w.static("g", "a"), w.static("g", "b")
+	settleIn(a, b)
+	d = w.client("g", "dynamic")
+	d.joins()
+	d.leaves()
+	for range 7 {
+		w.pass(9 * time.Second)
+		must(t, "heartbeat", a.beats(), ErrRebalanceInProgress)
+		must(t, "heartbeat", b.beats(), ErrRebalanceInProgress)
+	}
+	b.joins()
+	for range 6 {
+		w.pass(9 * time.Second)
+		must(t, "heartbeat", a.beats(), ErrRebalanceInProgress)
+	}
+	w.pass(3 * time.Second)
+	b.joined()
+	w.is("g", CompletingRebalance, 2, 2)
+}
+
+// A generation on its way is not decided again, however long that takes.
+func TestGenerationIsLongInFlight(t *testing.T) {
+	w, cs := stable(t, 2)
+	cs[0].joins()
+	cs[1].joins()
+	w.propose()
+	w.tick(w.now.Add(10 * time.Minute))
+	w.folds()
+	cs[0].joined()
+	cs[1].joined()
+	w.is("g", CompletingRebalance, 2, 2)
+	if w.propose() {
+		t.Errorf("and then %+v", w.inFlight)
+	}
 }
 
 func TestEmptyGroupGoesOn(t *testing.T) {

@@ -17,7 +17,6 @@ func (g *classic) replace(old *member, r *Join) {
 	g.remove(old, old.id, ErrFencedInstance)
 	g.add(mem)
 	g.await(mem, r)
-	g.touch(mem)
 	if g.phase != Stable || g.vote(g.sorted()) != g.protocol {
 		g.rebalance()
 		return

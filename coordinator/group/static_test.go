@@ -355,3 +355,18 @@ func TestStaticLeaderDoesNotJoin(t *testing.T) {
 		t.Errorf("%+v", follower.join)
 	}
 }
+
+// One that would not fit an entry any more makes all join again, and whoever
+// does not fit then has to go.
+func TestStaticRestartTooLarge(t *testing.T) {
+	w, leader, follower := statics(t)
+	f := follower.again()
+	f.protocols = []Protocol{{"range", make([]byte, 400<<10)}}
+	f.joins()
+	w.is("g", PreparingRebalance, 1, 2)
+	leader.joins()
+	w.settle()
+	leader.joined()
+	must(t, "join", f.join.Err, ErrGroupFull)
+	w.is("g", CompletingRebalance, 2, 1)
+}
