@@ -347,11 +347,11 @@ func TestObjectGoneSinceTheCheckpoint(t *testing.T) {
 			sent = append(sent, s.batch(t, fmt.Sprint(i)))
 			a.mustProduce(tp, siltstone.Offset(i), sent[i])
 		}
-		name, collected := shard.Ledger(shard.Of(tp)), ""
+		name := shard.Ledger(shard.Of(tp))
+		var collected atomic.Bool // the first object that is read
 		r.set(func() {
 			r.fate = func(op bfaulty.Op, key string) bfaulty.Fate {
-				if op == bfaulty.Get && collected == "" && !strings.HasPrefix(key, "checkpoint/") {
-					collected = key
+				if op == bfaulty.Get && !strings.HasPrefix(key, "checkpoint/") && collected.CompareAndSwap(false, true) {
 					r.checkpointAndTrim(name)
 					if err := r.bucket.Delete(context.Background(), []string{key}); err != nil {
 						t.Error(err)
@@ -361,7 +361,7 @@ func TestObjectGoneSinceTheCheckpoint(t *testing.T) {
 			}
 		})
 		a = a.kill()
-		if collected == "" {
+		if !collected.Load() {
 			t.Fatal("no object was read")
 		}
 		for i, b := range sent {
