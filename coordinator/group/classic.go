@@ -128,7 +128,7 @@ func (g *classic) offer(mem *member, protocols []Protocol) {
 
 // supports says whether a member of a type could join, by one of its protocols.
 func (g *classic) supports(typ string, offered []Protocol) bool {
-	if g.phase == Empty {
+	if len(g.members) == 0 {
 		return typ != "" && len(offered) > 0
 	}
 	return typ == g.typ && slices.ContainsFunc(offered, func(p Protocol) bool { return g.offers[p.Name] == len(g.members) })

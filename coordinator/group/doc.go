@@ -8,6 +8,14 @@
 // is given the time with every event, answers a request only once what it says
 // is folded, and asks for entries by Propose.
 //
+// A group of the classic protocol (classic) goes through its phases by what is
+// folded; what it has decided meanwhile is its change, which Propose takes.
+// Groups of KIP-848 will stand beside it in the Machine, with kinds of entries
+// of their own, deadlines and changes being the same. Offsets that a transaction
+// commits will wait in the fold, beside a group's Offsets, until its end is
+// folded: Fetch.Stable is there for them, and neither expiry nor deletion may
+// pass them by.
+//
 // Nothing here starts a goroutine; a State and its Machine belong to one
 // goroutine. docs/formats/group.md has the bytes.
 package group

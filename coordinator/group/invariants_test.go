@@ -209,7 +209,7 @@ func (j *judge) answered(r Request) {
 	case *DeleteOffsets:
 		for i := range r.Parts {
 			_, there := j.committedNow(r.Group, r.Parts[i].TopicPartition)
-			if err == nil && r.Parts[i].Err == nil && there && j.isFolded(r.Group, r.Parts[i].TopicPartition) < j.asked[r] && !j.forgetting(r.Group, r.Parts[i].TopicPartition) {
+			if err == nil && r.Parts[i].Err == nil && there && j.last[key(r.Group, r.Parts[i].TopicPartition)] < j.asked[r] {
 				wrong()
 			}
 		}
@@ -235,9 +235,6 @@ func (j *judge) committedNow(id string, tp TopicPartition) (Committed, bool) {
 	c, ok := f.Offsets[tp]
 	return c, ok
 }
-
-// forgetting says that an earlier request's Forget or Delete is on its way.
-func (j *judge) forgetting(id string, tp TopicPartition) bool { return !j.m.groups[id].has(tp) }
 
 type given struct{ subscription, assignment string }
 

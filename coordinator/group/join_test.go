@@ -366,3 +366,17 @@ func TestGoingWhileGenerationForms(t *testing.T) {
 	w.settle()
 	w.is("g", CompletingRebalance, 3, 2)
 }
+
+// A group that nobody is in any more takes members of any type, even before
+// it is known to be empty.
+func TestAnotherTypeAfterTheLastMember(t *testing.T) {
+	w, cs := stable(t, 1)
+	cs[0].leaves()
+	r := &Join{Call: Call{Group: "g"}, Type: "connect", Protocols: []Protocol{{"default", nil}}, SessionMS: 10_000}
+	w.handle(r)
+	w.settle()
+	must(t, "join", r.Err, nil)
+	if f := w.fold.groups["g"]; f.Type != "connect" || f.Generation != 3 || r.Protocol != "default" {
+		t.Errorf("%+v", f.Info)
+	}
+}

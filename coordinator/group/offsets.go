@@ -47,7 +47,6 @@ func (m *Machine) deleteOffsets(g *classic, r *DeleteOffsets) {
 		return
 	}
 	reads := g.subscriptions()
-	waits := false
 	for i := range r.Parts {
 		p := &r.Parts[i]
 		switch {
@@ -57,14 +56,16 @@ func (m *Machine) deleteOffsets(g *classic, r *DeleteOffsets) {
 			p.Err = ErrSubscribed
 		case g.has(p.TopicPartition):
 			g.change().forget(p.TopicPartition)
-			waits = true
 		}
 	}
-	if !waits {
-		m.answer(r, nil)
-		return
+	// What is on its way may be why there is nothing to forget.
+	for _, c := range []*change{g.next, g.sending} {
+		if c != nil {
+			c.answers = append(c.answers, r)
+			return
+		}
 	}
-	g.next.answers = append(g.next.answers, r)
+	m.answer(r, nil)
 }
 
 // has says whether an offset is committed for a partition, by all that is decided.

@@ -37,11 +37,16 @@ func TestDeleteOffsets(t *testing.T) {
 	if !w.waits(r) || w.committed("g", at(2, 0)) != 2 {
 		t.Error("answered before it is folded")
 	}
+	w.propose()
 	second := w.deletesOffsets("g", at(2, 0))
-	if w.waits(second) {
-		t.Error("what is about to be forgotten is waited for")
+	if !w.waits(second) {
+		t.Error("answered before what is in flight is folded")
 	}
-	w.settle()
+	w.folds()
+	must(t, "the second", second.Parts[0].Err, nil)
+	if w.waits(second) || w.propose() {
+		t.Error("it waits for more, and there is nothing")
+	}
 	for i, want := range []error{ErrSubscribed, nil, ErrSubscribed, nil, ErrUnknownPartition} {
 		must(t, "part", r.Parts[i].Err, want)
 	}

@@ -215,7 +215,7 @@ func TestRequestsInEveryState(t *testing.T) {
 			return &DeleteOffsets{Call: c.call(), Parts: []DeletePart{{TopicPartition: at(2, 0)}}}
 		}, map[string]error{
 			"none": ErrNotFound, "simple": nil, "empty": nil, "preparing": nil,
-			"forming": nil, "completing": nil, "assigning": nil, "stable": nil,
+			"forming": errWaits, "completing": nil, "assigning": errWaits, "stable": nil,
 		}},
 		"delete an offset of no group": {func(*client) Request { return &DeleteOffsets{} }, all(ErrInvalidGroup)},
 	} {
