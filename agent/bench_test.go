@@ -55,9 +55,9 @@ func (c *core) applyAll(b *testing.B, s *ledShard, bodies ...shard.Body) {
 	}
 }
 
-// BenchmarkAppend takes small batches and folds their flush, a hundred at
-// a time: what the loop does for each, without what it is handed to. An
-// idempotent producer has flushed all that it sent before, or never has.
+// BenchmarkAppend takes small batches and folds their flush: what the loop does
+// for each, without what it hands to others. Flushed one by one, a producer is
+// looked up in the fold each time.
 func BenchmarkAppend(b *testing.B) {
 	for _, c := range []struct {
 		name       string

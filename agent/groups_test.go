@@ -263,6 +263,7 @@ func TestDeposedCoordinator(t *testing.T) {
 		if err := <-waits; !errors.Is(err, group.ErrNotCoordinator) {
 			t.Errorf("a join with a deposed coordinator: %v", err)
 		}
+		synctest.Wait() // until it is told that it does not lead any more
 		for !a.Coordinates("g") {
 			time.Sleep(time.Millisecond)
 		}

@@ -136,17 +136,12 @@ func TestCrashAtEveryStep(t *testing.T) {
 // crashAt lets the nth such call have a fate, and the agent be killed then.
 func (r *rig) crashAt(p *retrier, nth int, fate string, at func(cfaulty.Call, string) bool, key string) {
 	ledger := shard.Ledger(shard.Of(p.tp))
-	seen := 0
-	var late func()
-	// The rig's mutex is not held where they run; they are few, and one at a time.
-	now := func() bool {
-		seen++
-		return seen == nth+1
-	}
+	var seen atomic.Int64
+	var late atomic.Pointer[func()]
+	now := func() bool { return seen.Add(1) == int64(nth)+1 }
 	land := func() {
-		if late != nil {
-			late()
-			late = nil
+		if f := late.Swap(nil); f != nil {
+			(*f)()
 		}
 	}
 	r.set(func() {
@@ -161,7 +156,8 @@ func (r *rig) crashAt(p *retrier, nth int, fate string, at func(cfaulty.Call, st
 			case "made, no reply":
 				_ = do(ctx)
 			case "lands late":
-				late = func() { _ = do(context.Background()) }
+				f := func() { _ = do(context.Background()) }
+				late.Store(&f)
 			}
 			close(p.crash)
 			<-ctx.Done()

@@ -333,12 +333,7 @@ func TestTrimOfADeposedLeader(t *testing.T) {
 		if _, err := a.trim(tp, 2); !errors.Is(err, siltstone.ErrNotLeader) {
 			t.Errorf("a deposed leader answered %v", err)
 		}
-		for {
-			if _, leads := a.Leads(tp); leads {
-				break
-			}
-			time.Sleep(time.Millisecond)
-		}
+		a.leadsAt(tp, 3)
 		if got, err := a.trim(tp, siltstone.TrimAll); err != nil || got != 5 {
 			t.Errorf("leading again: %d, %v", got, err)
 		}

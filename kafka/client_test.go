@@ -244,8 +244,7 @@ func TestKcatLists(t *testing.T) {
 	}
 }
 
-// TestFranzDefault: a client that would be idempotent does without, as
-// InitProducerId is not listed.
+// TestFranzDefault: a client with its own defaults, which is idempotent.
 func TestFranzDefault(t *testing.T) {
 	f := start(t)
 	f.create("t", 1)
