@@ -48,6 +48,8 @@ func (a *Agent) ListGroups(ctx context.Context) ([]group.Listed, error) {
 	if err := a.do(ctx, op, op.done); err != nil {
 		return nil, err
 	}
+	// Sorting many takes too long for the loop.
+	slices.SortFunc(op.listed, func(a, b group.Listed) int { return cmp.Compare(a.ID, b.ID) })
 	return op.listed, op.err
 }
 
@@ -68,7 +70,6 @@ func (op *listOp) handle(c *core) {
 	for _, s := range c.groups {
 		op.listed = append(op.listed, s.machine.List()...)
 	}
-	slices.SortFunc(op.listed, func(a, b group.Listed) int { return cmp.Compare(a.ID, b.ID) })
 }
 
 // Coordinates says whether this agent coordinates a group.

@@ -1,9 +1,11 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -143,7 +145,9 @@ func (g *fakeGroups) ListGroups(context.Context) ([]group.Listed, error) {
 	if g.down != nil {
 		return nil, g.down
 	}
-	return g.machine.List(), g.refused
+	listed := g.machine.List()
+	slices.SortFunc(listed, func(a, b group.Listed) int { return cmp.Compare(a.ID, b.ID) })
+	return listed, g.refused
 }
 
 func (g *fakeGroups) set(change func(*fakeGroups)) {

@@ -159,10 +159,10 @@ func (m *Machine) Stop(err error) {
 	}
 }
 
-// List is every group that there is, sorted by id.
+// List is every group that there is, in no order.
 func (m *Machine) List() []Listed {
 	list := make([]Listed, 0, len(m.groups))
-	for _, g := range m.sorted() {
+	for _, g := range m.groups {
 		list = append(list, Listed{ID: g.id, Type: g.typ, Phase: g.phase})
 	}
 	return list
