@@ -125,11 +125,13 @@ func TestOneSeedOneTraceOfAgents(t *testing.T) {
 func TestPlantedBugs(t *testing.T) {
 	const within = 200
 	signs := map[planted.Name]string{
-		planted.AckBeforeFlush:       "12", // lost, or another record at its offset
-		planted.TimedOutIsFailed:     "1239",
-		planted.AppendWithoutFolding: "1239",
-		planted.TwoAppendsInFlight:   "1239",
-		planted.OldGenerationCommits: "6",
+		planted.AckBeforeFlush:           "12", // lost, or another record at its offset
+		planted.TimedOutIsFailed:         "1239",
+		planted.AppendWithoutFolding:     "1239",
+		planted.TwoAppendsInFlight:       "1239",
+		planted.OldGenerationCommits:     "6",
+		planted.DuplicateBeforeSafe:      "12", // lost, or another record at its offset
+		planted.SequencesNotCheckpointed: "4",  // there twice
 	}
 	for _, name := range planted.Names {
 		t.Run(name.String(), func(t *testing.T) {
