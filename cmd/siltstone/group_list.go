@@ -86,18 +86,25 @@ func listGroups(ctx context.Context, adm *kadm.Client, states []string) ([]liste
 		return nil, err
 	}
 	groups := []listedGroup{}
-	if len(listed) == 0 {
-		return groups, nil
-	}
-	described, err := adm.DescribeGroups(ctx, listed.Groups()...)
-	if err != nil {
-		return nil, err
-	}
-	for _, g := range listed.Sorted() {
-		groups = append(groups, listedGroup{g.Group, g.State, g.GroupType, g.ProtocolType, len(described[g.Group].Members)})
+	for some := range slices.Chunk(listed.Sorted(), groupsAtOnce) {
+		ids := make([]string, len(some))
+		for i, g := range some {
+			ids[i] = g.Group
+		}
+		described, err := adm.DescribeGroups(ctx, ids...)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range some {
+			groups = append(groups, listedGroup{g.Group, g.State, g.GroupType, g.ProtocolType, len(described[g.Group].Members)})
+		}
 	}
 	return groups, nil
 }
+
+// groupsAtOnce is how many groups one request asks about: there may be more
+// than one may have.
+const groupsAtOnce = 1000
 
 // orDash is what a table shows.
 func orDash(s string) string {
