@@ -10,8 +10,10 @@ import (
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
 )
 
-// joinUpdates is how long after one append to a group shard's ledger the next
-// begins, at the soonest: what is decided meanwhile goes into it together.
+// joinUpdates is how far apart the appends to a group shard's ledger are, at
+// the least: what is decided meanwhile goes into one together. Where none was
+// due for a while two may follow each other, as those of a rebalance do: the
+// generation, and its assignments.
 const joinUpdates = 5 * time.Millisecond
 
 // A groupShard is one group shard as its leader, or who would lead it, keeps
@@ -26,8 +28,9 @@ type groupShard struct {
 	// take its slot, it is proposed again while this agent leads.
 	update *group.Update
 	// undecided: the machine may have something to propose.
-	undecided  bool
-	lastAppend time.Time
+	undecided bool
+	// paced is when the next append would begin if all were joinUpdates apart.
+	paced time.Time
 
 	unstored unstored // while this agent leads
 }
@@ -161,7 +164,10 @@ func (c *core) turnGroups(s *groupShard) {
 		c.fail(err)
 		return
 	}
-	s.lastAppend = c.now
+	if s.paced.Before(c.now) {
+		s.paced = c.now
+	}
+	s.paced = s.paced.Add(joinUpdates)
 	c.work(func(ctx context.Context) event {
 		out, err := c.append(ctx, groupKind, p)
 		return &groupsSettled{s: s, out: out, err: err}
@@ -196,7 +202,7 @@ func (c *core) groupAppendDue(s *groupShard) time.Time {
 	if c.draining {
 		return c.now
 	}
-	return s.lastAppend.Add(joinUpdates)
+	return s.paced.Add(-joinUpdates)
 }
 
 // groupsDue is when turnGroups has something to do with no event; zero if never.
