@@ -36,8 +36,6 @@ func (c *client) open(ctx context.Context, opts ...kgo.Opt) (*kgo.Client, error)
 		kgo.ClientID("siltstone-cli"),
 		kgo.DialTimeout(connectTimeout),
 		kgo.RetryTimeout(30 * time.Second),
-		// Idempotence needs producer state, which the server does not keep yet.
-		kgo.DisableIdempotentWrite(),
 	}, opts...)...)
 	if err != nil {
 		return nil, err

@@ -139,7 +139,11 @@ func producerOptions(compression, acks string) ([]kgo.Opt, error) {
 	if !ok {
 		return nil, fmt.Errorf("--acks is all, leader or none, not %q", acks)
 	}
-	return []kgo.Opt{kgo.ProducerBatchCompression(codec), kgo.RequiredAcks(level), kgo.RecordPartitioner(kgo.UniformBytesPartitioner(64<<10, true, true, nil))}, nil
+	opts := []kgo.Opt{kgo.ProducerBatchCompression(codec), kgo.RequiredAcks(level), kgo.RecordPartitioner(kgo.UniformBytesPartitioner(64<<10, true, true, nil))}
+	if level != kgo.AllISRAcks() {
+		opts = append(opts, kgo.DisableIdempotentWrite()) // it needs them all
+	}
+	return opts, nil
 }
 
 // errInput is an error of what is read, and not of the server.
