@@ -73,7 +73,7 @@ func (s *server) emptyGroup(t *testing.T) {
 	if !strings.HasPrefix(state, s.kafka+" (") || !strings.HasSuffix(state, ") - Empty 0\n") {
 		t.Errorf("state: %q", state)
 	}
-	contains(t, "an unknown group", s.tool(t, "", groupTool, "--describe", "--group", "nosuch"), "Group nosuch not found.")
+	contains(t, "an unknown group", s.tool(t, "", groupTool, "--describe", "--group", "nosuch"), "GroupIdNotFoundException")
 }
 
 // liveGroup has a console consumer in the group.
@@ -169,7 +169,7 @@ func (s *server) deleteGroup(t *testing.T) {
 	if strings.Contains(out, "\ng\n") || !strings.Contains(out, "\nother\n") {
 		t.Errorf("list after deleting g: %s", out)
 	}
-	contains(t, "describe", s.tool(t, "", groupTool, "--describe", "--group", "g"), "Group g not found.")
+	contains(t, "describe", s.tool(t, "", groupTool, "--describe", "--group", "g"), "GroupIdNotFoundException")
 	// A group of the same name begins without offsets.
 	if got := s.tool(t, "", "consumer.ConsoleConsumer", "--topic", "t", "--group", "g", "--from-beginning", "--max-messages", "13"); strings.Count(got, "\n") != 13 {
 		t.Errorf("consumed %q", got)
