@@ -19,6 +19,7 @@ func (c *checker) checkGroups() {
 		g := newGroupChecker(c, name)
 		g.checkGenerations()
 		g.checkActs()
+		g.checkOutsiders()
 		g.checkShares()
 		g.checkDescriptions()
 		g.checkListings()
@@ -206,6 +207,30 @@ func (g *groupChecker) checkActs() {
 		for _, d := range g.deaths {
 			if d.acked && known && first.got < d.sent && d.got < a.sent {
 				g.failf("6: %s of %s was taken after the group had been deleted", a.what, a.standing)
+			}
+		}
+	}
+}
+
+// checkOutsiders: nobody commits as no member while the group has one.
+func (g *groupChecker) checkOutsiders() {
+	type stay struct{ first, last moment } // it was a member all the time between
+	stays := map[string]*stay{}
+	for _, a := range g.acts {
+		s := stays[a.member]
+		if s == nil {
+			s = &stay{a.got, a.sent}
+			stays[a.member] = s
+		}
+		s.first, s.last = min(s.first, a.got), max(s.last, a.sent)
+	}
+	for _, x := range g.groups.commits {
+		if x.group != g.name || x.generation >= 0 || !x.acked {
+			continue
+		}
+		for _, id := range slices.Sorted(maps.Keys(stays)) {
+			if s := stays[id]; s.first < x.sent && x.got < s.last {
+				g.failf("6: commit %s of no member was taken while %s was in %s", x.id, id, g.name)
 			}
 		}
 	}

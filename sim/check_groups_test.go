@@ -365,6 +365,28 @@ func TestCheckOffsets(t *testing.T) {
 			h.groups.acts = append(h.groups.acts, act{x.standing, "commit c", x.sent, x.got})
 		}, "6: commit c of a in generation 1 of g was taken after generation 2 had been handed out"},
 
+		{"nobody's commit while the group has a member", func(h *tale) {
+			h.join("a", 1)
+			h.beat("a", 1)
+			h.acked(h.commit("c", nobody, 5))
+			h.beat("a", 1)
+		}, "6: commit c of no member was taken while a was in g"},
+		{"an earlier generation's commit taken after a later one looked", func(h *tale) {
+			h.acked(h.commit("c", as("a", 1), 5))
+			x := h.commit("d", as("a", 1), 6)
+			h.join("b", 2)
+			h.recall("c", 5)
+			h.acked(x)
+		}, "6: t/0 in g: d, of generation 1, was taken after generation 2 had been handed out"},
+		{"an earlier generation's commit taken before a later one looks", func(h *tale) {
+			h.acked(h.commit("c", as("a", 1), 5))
+			x := h.commit("d", as("a", 1), 6)
+			h.recall("c", 5)
+			h.join("b", 2)
+			h.acked(x)
+			h.recall("d", 6)
+		}, ""},
+
 		{"not listed", func(h *tale) {
 			h.acked(h.commit("c", as("a", 1), 5))
 			h.list("other")

@@ -42,6 +42,7 @@ func (g *groupChecker) checkOffsets() {
 		}
 		o.checkOrder()
 		o.checkAbsent()
+		o.checkLate()
 		o.checkBackward()
 	}
 }
@@ -142,6 +143,34 @@ func (o *offsetChecker) checkAbsent() {
 
 func (o *offsetChecker) lost(from, to moment) bool {
 	return slices.ContainsFunc(o.losses, func(l *loss) bool { return l.end() > from && l.sent < to })
+}
+
+// checkLate: once a generation is handed out, what its members find committed is
+// the last of earlier ones. So a commit of an earlier one is not taken after
+// that: whoever was shown one before it was shown it before.
+func (o *offsetChecker) checkLate() {
+	shown := map[string]bool{}
+	for _, r := range o.recalls {
+		shown[r.id] = true
+	}
+	for _, x := range o.commits {
+		if x.generation < 0 || !x.acked && !shown[x.id] {
+			continue
+		}
+		for _, r := range o.recalls {
+			before := o.commit(r.id)
+			if before == nil || before.end() > x.sent {
+				continue
+			}
+			for _, j := range o.joinings {
+				if j.generation > x.generation && j.got < r.sent && !o.died(j.sent, max(r.got, x.end())) {
+					o.failf("%s, of generation %d, was taken after generation %d had been handed out: %s was shown %s then (moment %d)",
+						x.id, x.generation, j.generation, r.asker, r.id, r.got)
+					return
+				}
+			}
+		}
+	}
 }
 
 // checkBackward: an offset that was shown does not go back, unless by one who

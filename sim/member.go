@@ -15,6 +15,7 @@ type member struct {
 	history *history
 	guide   *guide
 	line    *groupLine
+	late    *groupLine // for what it sends late
 	team    *team
 	name    string
 	dice    *dice
@@ -231,11 +232,15 @@ func (m *member) stopReading() {
 // vanish is an end without a word, as kill -9 makes it.
 func (m *member) vanish() {
 	m.world.tracef("%s is gone", m.name)
-	m.stopped, m.line.closed = true, true
-	m.stopReading()
+	m.end()
 	if m.dice.chance(0.5) {
 		m.guide.hangUp()
 	}
+}
+
+func (m *member) end() {
+	m.stopped, m.line.closed, m.late.closed = true, true, true
+	m.stopReading()
 }
 
 // sync brings the shares, if it is the leader, and asks for its own.
@@ -292,7 +297,7 @@ func (m *member) synced(r *kmsg.SyncGroupResponse, sent moment) {
 	}
 	got := m.history.tick()
 	m.history.groups.sharings = append(m.history.groups.sharings, sharing{standing: m.standing(), sent: sent, got: got, mark: mark, partitions: share})
-	m.accepted("sync", sent)
+	m.accepted(m.standing(), "a sync", sent)
 	m.stable = got
 	m.world.tracef("%s has %v, %s", m.name, share, mark)
 	m.take(share)
@@ -301,8 +306,8 @@ func (m *member) synced(r *kmsg.SyncGroupResponse, sent moment) {
 }
 
 // accepted notes that the coordinator took something from it.
-func (m *member) accepted(what string, sent moment) {
-	m.history.groups.acts = append(m.history.groups.acts, act{standing: m.standing(), what: what, sent: sent, got: m.history.tick()})
+func (m *member) accepted(as standing, what string, sent moment) {
+	m.history.groups.acts = append(m.history.groups.acts, act{standing: as, what: what, sent: sent, got: m.history.tick()})
 }
 
 // heartbeat keeps its session, and comes again.
@@ -310,13 +315,11 @@ func (m *member) heartbeat() {
 	if m.habits.wild && m.misbehave() {
 		return
 	}
-	msg := kmsg.NewPtrHeartbeatRequest()
-	msg.Version, msg.Group, msg.Generation, msg.MemberID = m.habits.versions.heartbeat, m.team.group, m.generation, m.id
-	msg.InstanceID = m.instance()
+	as := m.standing()
 	var sent moment
 	m.ask(m.guide.timeout, func() kmsg.Request {
 		sent = m.history.tick()
-		return msg
+		return m.beat(as)
 	}, func(resp kmsg.Response, err error) {
 		switch {
 		case err != nil: // it finds the coordinator, and goes on as it was
@@ -327,8 +330,15 @@ func (m *member) heartbeat() {
 		case m.refused(resp.(*kmsg.HeartbeatResponse).ErrorCode, "heartbeat of"):
 			return
 		default:
-			m.accepted("heartbeat", sent)
+			m.accepted(as, "a heartbeat", sent)
 		}
 		m.later(m.habits.heartbeat, m.heartbeat)
 	})
+}
+
+func (m *member) beat(as standing) kmsg.Request {
+	msg := kmsg.NewPtrHeartbeatRequest()
+	msg.Version, msg.Group, msg.Generation, msg.MemberID = m.habits.versions.heartbeat, as.group, as.generation, as.member
+	msg.InstanceID = m.instance()
+	return msg
 }

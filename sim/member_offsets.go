@@ -108,15 +108,20 @@ func (m *member) sendCommit(parts []partition, at map[partition]int64, done func
 		done()
 		return
 	}
-	if m.habits.wild && m.dice.chance(0.1) {
-		m.world.after(m.dice.duration(time.Second, 15*time.Second), func() { m.now(func() { m.sendLate(q) }) })
-	}
 	m.send(q, done)
+	if m.habits.wild && m.dice.chance(0.3) {
+		m.world.after(m.dice.duration(0, 5*time.Second), func() { m.now(func() { m.sendLate(q) }) })
+	}
 }
 
-// sendLate sends a commit of a standing that it has not any more.
+// sendLate speaks once more as what it was, if it has begun another life since,
+// on another connection: it commits what it had committed, or sends a heartbeat.
 func (m *member) sendLate(q commitRequest) {
-	if q.as == m.standing() {
+	if q.as == m.standing() && m.stable > 0 {
+		return
+	}
+	if m.dice.chance(0.3) {
+		m.beatLate(q.as)
 		return
 	}
 	late := commitRequest{version: q.version, as: q.as}
@@ -126,9 +131,22 @@ func (m *member) sendLate(q commitRequest) {
 		late.commits = append(late.commits, &again)
 	}
 	m.world.tracef("%s commits late, as %s", m.name, q.as)
-	m.line.ask(m.guide.timeout, func() kmsg.Request { return late.message(m.history, m.guide) }, func(resp kmsg.Response, err error) {
+	m.late.ask(m.guide.timeout, func() kmsg.Request { return late.message(m.history, m.guide) }, func(resp kmsg.Response, err error) {
 		if err == nil {
 			late.answer(m.history, m.guide, resp.(*kmsg.OffsetCommitResponse))
+		}
+	})
+}
+
+func (m *member) beatLate(as standing) {
+	m.world.tracef("%s sends a heartbeat late, as %s", m.name, as)
+	var sent moment
+	m.late.ask(m.guide.timeout, func() kmsg.Request {
+		sent = m.history.tick()
+		return m.beat(as)
+	}, func(resp kmsg.Response, err error) {
+		if err == nil && !m.world.refused(m.name, resp.(*kmsg.HeartbeatResponse).ErrorCode, "heartbeat of %s", as) {
+			m.accepted(as, "a heartbeat", sent)
 		}
 	})
 }

@@ -10,18 +10,18 @@ import (
 // says whether this life is over.
 func (m *member) misbehave() bool {
 	switch roll := m.dice.below(100); {
-	case roll < 8:
-		m.sleep(m.dice.duration(m.habits.session/2, m.habits.session*3))
+	case roll < 10:
+		m.sleep(m.dice.duration(m.habits.session/4, m.habits.session*3))
 		return false
-	case roll < 11:
-		m.leave()
 	case roll < 14:
+		m.leave()
+	case roll < 18:
 		m.vanish()
 		m.team.follow(m)
-	case roll < 16 && m.habits.instance != "":
+	case roll < 22 && m.habits.instance != "":
 		m.team.follow(m) // while it lives
 		return false
-	case roll < 18:
+	case roll < 25:
 		m.rejoin()
 	default:
 		return false

@@ -36,9 +36,12 @@ func (a *auditor) groups(id int, h *history) {
 func (a *auditor) committed(g *group.Group, h *history) {
 	at := map[partition]group.Committed{}
 	for tp, c := range g.Offsets {
-		if topic, ok := a.numbers[tp.Topic]; ok { // otherwise it is about to be forgotten
-			at[partition{topic, tp.Partition}] = c
+		topic, ok := a.numbers[tp.Topic]
+		if !ok {
+			a.failf("6: %s has an offset of topic number %d, which is deleted", g.ID, tp.Topic)
+			continue
 		}
+		at[partition{topic, tp.Partition}] = c
 	}
 	q := &recallRequest{asks: []*recallAsk{{group: g.ID}}}
 	for _, x := range h.groups.commits {

@@ -102,6 +102,7 @@ func (s *scenario) addMember(t *team, h habits) *member {
 	}
 	m.guide.timeout = h.session / 3 // so that a dead connection costs no session
 	m.line = &groupLine{guide: m.guide, dice: m.dice, group: t.group, version: h.versions.find, number: 2}
+	m.late = &groupLine{guide: m.guide, dice: m.dice, group: t.group, version: h.versions.find, number: 3}
 	t.members = append(t.members, m)
 	return m
 }
@@ -191,8 +192,7 @@ func (s *scenario) teamsAgain() {
 	}
 	for _, t := range s.teams {
 		for _, m := range t.members {
-			m.stopped, m.line.closed = true, true
-			m.stopReading()
+			m.end()
 		}
 	}
 }
