@@ -115,7 +115,7 @@ def groups():
         same(f"reset to {spec}", want, admin.list_group_offsets("python-offsets")["python-offsets"][p0].offset)
 
     c = KafkaConsumer("groups", bootstrap_servers=server, group_id="python-live", client_id="me", group_instance_id="mine", heartbeat_interval_ms=200)
-    eventually("it is assigned", lambda: (c.poll(timeout_ms=50), len(c.assignment()))[1] == 2)
+    eventually("it is assigned", lambda: (c.poll(timeout_ms=1000), len(c.assignment()))[1] == 2)
     same("listed", {"python-live", "python-offsets"}, listed())
     same("stable", {"python-live"}, listed(states_filter=["Stable"]))
     same("empty", {"python-offsets"}, listed(states_filter=["Empty"]))
