@@ -87,7 +87,7 @@ func newProducer(l workload, c Cell, i int) (*producer, error) {
 		kgo.SeedBrokers(l.addr),
 		kgo.DefaultProduceTopic(l.topic),
 		kgo.RequiredAcks(kgo.AllISRAcks()),
-		kgo.DisableIdempotentWrite(), // on both sides
+		kgo.DisableIdempotentWrite(),               // on both sides
 		kgo.MaxProduceRequestsInflightPerBroker(5), // Java's default
 		kgo.ProducerBatchCompression(kgo.NoCompression()),
 		kgo.RecordPartitioner(kgo.StickyPartitioner()),
