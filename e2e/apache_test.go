@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,9 +19,12 @@ import (
 // Where what a test of clients wants is Kafka's behaviour, Kafka passes it too.
 var apache = flag.Bool("apache", false, "test Apache Kafka in place of siltstone dev, to see what a test should expect")
 
-func startApache(t *testing.T, dir string) *server {
+func startApache(t *testing.T, dir, addr string) *server {
 	t.Helper()
 	addrs := freeAddrs(t, 2)
+	if !strings.HasSuffix(addr, ":0") {
+		addrs[0] = addr
+	}
 	settings := filepath.Join(t.TempDir(), "server.properties")
 	if err := os.WriteFile(settings, fmt.Appendf(nil, `process.roles=broker,controller
 node.id=1

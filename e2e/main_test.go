@@ -76,10 +76,16 @@ var greeting = regexp.MustCompile(`serves Kafka on (\S+), HTTP on (\S+);`)
 // is killed when the test ends, if it still runs.
 func start(t *testing.T, dir string) *server {
 	t.Helper()
+	return startAt(t, dir, "127.0.0.1:0")
+}
+
+// startAt is start with an address for Kafka's protocol.
+func startAt(t *testing.T, dir, addr string) *server {
+	t.Helper()
 	if *apache {
-		return startApache(t, dir)
+		return startApache(t, dir, addr)
 	}
-	return startCommand(t, dir, exec.Command(program, devArgs(dir)...))
+	return startCommand(t, dir, exec.Command(program, append(devArgs(dir), "--kafka", addr)...))
 }
 
 func devArgs(dir string) []string {
