@@ -143,9 +143,14 @@ func (a *groupAdmin) list() {
 
 // commit sets an offset as nobody's member: for a group that has some it is refused.
 func (a *groupAdmin) commit(t *team) {
+	there := slices.DeleteFunc(slices.Clone(t.parts), func(p partition) bool { return a.guide.leaders[p] == "" })
+	if len(there) == 0 {
+		a.recall(t)
+		return
+	}
 	as := standing{group: t.group, generation: -1}
 	q := commitRequest{version: int16(a.dice.between(2, 10)), as: as}
-	p := t.parts[a.dice.below(len(t.parts))]
+	p := there[a.dice.below(len(there))]
 	q.commits = []*commit{{standing: as, partition: p, id: t.commitID(), offset: int64(a.dice.below(int(a.history.shownHigh(p)) + 1)), epoch: -1}}
 	a.ask(func() kmsg.Request { return q.message(a.history, a.guide) }, func(resp kmsg.Response) {
 		a.line.moved(q.answer(a.history, a.guide, resp.(*kmsg.OffsetCommitResponse)))
@@ -166,6 +171,7 @@ func (a *groupAdmin) lose(l *loss, msg kmsg.Request, code func(kmsg.Response) in
 			a.line.moved(c)
 		} else {
 			a.world.tracef("%s: done: %s", a.name, l.what)
+			a.world.heard()
 		}
 	})
 }

@@ -75,6 +75,7 @@ func (p *idempotent) introduce() {
 			r := resp.(*kmsg.InitProducerIDResponse)
 			if !p.world.refused(p.name, r.ErrorCode, "init producer id") {
 				p.id, p.epoch, p.bumped = r.ProducerID, r.ProducerEpoch, false
+				p.world.heard()
 				p.history.ids = append(p.history.ids, producerID{p.id, p.epoch, p.name})
 				p.world.tracef("%s is producer %d of epoch %d", p.name, p.id, p.epoch)
 				p.pump()
@@ -256,6 +257,9 @@ func (p *idempotent) settle(x *parcel, part *kmsg.ProduceResponseTopicPartition,
 	p.lastAck = x.acked
 	p.world.tracef("%s is acknowledged %x at %s offset %d", p.name, x.records[0], x.partition, x.base)
 	p.history.sights = append(p.history.sights, sight{partition: x.partition, sent: x.sent, got: x.acked, start: part.LogStartOffset, high: -1})
+	if x.tries > 1 {
+		p.world.heard()
+	}
 	if i := slices.Index(l.queue, x); i >= 0 {
 		l.queue = slices.Delete(l.queue, i, i+1)
 		p.open--
@@ -298,10 +302,10 @@ func (s *scenario) addIdempotent(d *dice) {
 		guide: newGuide(s.world, name, []string{host}), world: s.world, history: &s.history,
 		name: name, number: uint64(s.clients), dice: newDice(s.seed, name, 0),
 		version: [...]int16{3, 7, 8, 9, 12, 13}[d.below(6)], careful: d.chance(0.5),
-		delivery: d.duration(10*time.Second, time.Minute),
+		delivery: d.duration(time.Second, 20*time.Second),
 		pace:     d.duration(10*time.Millisecond, 100*time.Millisecond), maxRecords: d.between(1, 10),
 	}
-	p.guide.timeout = d.duration(500*time.Millisecond, requestTimeout)
+	p.guide.timeout = d.duration(200*time.Millisecond, 4*time.Second)
 	if d.chance(0.2) {
 		p.first = math.MaxInt32 - int32(d.below(20))
 	}

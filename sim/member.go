@@ -176,6 +176,7 @@ func (m *member) joined(r *kmsg.JoinGroupResponse, sent moment) {
 		j.members = append(j.members, o.MemberID)
 	}
 	m.history.groups.joinings = append(m.history.groups.joinings, j)
+	m.world.heard()
 	m.world.tracef("%s is %s by %s, leader %s", m.name, j.standing, j.protocol, j.leader)
 	m.sync(r, j)
 }
@@ -298,6 +299,7 @@ func (m *member) synced(r *kmsg.SyncGroupResponse, sent moment) {
 	got := m.history.tick()
 	m.history.groups.sharings = append(m.history.groups.sharings, sharing{standing: m.standing(), sent: sent, got: got, mark: mark, partitions: share})
 	m.accepted(m.standing(), "a sync", sent)
+	m.world.heard()
 	m.stable = got
 	m.world.tracef("%s has %v, %s", m.name, share, mark)
 	m.take(share)

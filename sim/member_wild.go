@@ -18,10 +18,10 @@ func (m *member) misbehave() bool {
 	case roll < 18:
 		m.vanish()
 		m.team.follow(m)
-	case roll < 22 && m.habits.instance != "":
+	case roll < 26 && m.habits.instance != "":
 		m.team.follow(m) // while it lives
 		return false
-	case roll < 25:
+	case roll < 32:
 		m.rejoin()
 	default:
 		return false

@@ -33,11 +33,14 @@ func (s *scenario) storm() weather {
 		s.trouble(&w.bucket)
 	}
 	if d.chance(0.3) {
-		w.network.cut, w.network.stall = upTo(d, .02), upTo(d, .02)
+		w.network.cut, w.network.stall = upTo(d, .02), upTo(d, .1)
 		w.network.split, w.network.refuse = upTo(d, .3), upTo(d, .3)
 	}
 	if d.chance(0.3) {
 		w.crash = upTo(d, .05)
+	}
+	if d.chance(0.3) {
+		w.shock = upTo(d, .05)
 	}
 	return w
 }
@@ -78,5 +81,13 @@ func (s *scenario) mishap() {
 		s.node.stop()
 	case roll < 9:
 		s.monthOff()
+	}
+}
+
+// shock ends the agent, perhaps, as a client hears something: what it was told
+// has to be there for the next one.
+func (s *scenario) shock() {
+	if s.shocks.chance(s.weather.shock) {
+		s.node.crash()
 	}
 }

@@ -95,7 +95,8 @@ type conn struct {
 	link  string
 
 	// The driver's.
-	over            bool // neither end hears anything any more
+	hung            bool // the client has closed its end: it hears nothing any more
+	over            bool // nor does the server
 	breaking        bool // nothing is carried any more
 	lastIn, lastOut time.Time
 
@@ -146,7 +147,7 @@ func (w *world) dial(host, client string, p peer) *conn {
 			}
 			n.conns = append(n.conns, c)
 			w.after(0, func() {
-				if !c.over {
+				if !c.deaf() {
 					p.opened(c)
 				}
 			})
@@ -188,17 +189,21 @@ func (c *conn) arrive(b []byte, err error) {
 	}
 }
 
-// hangUp is the client's close: the server reads what was sent, then EOF.
+// hangUp is the client's close: the server reads what was sent, also what is
+// still on its way, then EOF.
 func (c *conn) hangUp() {
-	if c.over || c.node == nil {
+	if c.hung = true; c.over || c.node == nil {
 		c.over = true
 		return
 	}
 	c.lastIn = c.world.notBefore(later(c.world.now, c.lastIn), func() {
+		c.over = true
 		c.node.receive(func() { c.arrive(nil, io.EOF) })
 	})
-	c.over = true
 }
+
+// deaf says that the client hears nothing any more.
+func (c *conn) deaf() bool { return c.over || c.hung }
 
 // later is a, or an instant that is after b as notBefore counts.
 func later(a, b time.Time) time.Time {
@@ -211,7 +216,7 @@ func later(a, b time.Time) time.Time {
 // carry gives bytes on one way of the connection their fate.
 func (c *conn) carry(way string, b []byte, last *time.Time, arrive func([]byte)) {
 	w := c.world
-	if c.over || c.breaking {
+	if c.deaf() || c.breaking {
 		return
 	}
 	link := c.link + " " + way
@@ -255,7 +260,9 @@ func (c *conn) cut() {
 	if c.node != nil {
 		c.node.receive(func() { c.vanish(errReset) })
 	}
-	c.world.after(0, func() { c.peer.closed(c, errReset) })
+	if !c.hung {
+		c.world.after(0, func() { c.peer.closed(c, errReset) })
+	}
 }
 
 // serverDied breaks the connection from the server's side. Whether the client
@@ -267,7 +274,7 @@ func (c *conn) serverDied() {
 	}
 	c.over = true
 	d := c.world.dice(c.link + " after death")
-	if d.chance(0.8) {
+	if d.chance(0.8) && !c.hung {
 		c.world.after(d.duration(0, 3*time.Millisecond), func() { c.peer.closed(c, errReset) })
 	}
 }

@@ -83,6 +83,9 @@ func (q *commitRequest) answer(h *history, g *guide, resp *kmsg.OffsetCommitResp
 	if len(waiting) > 0 {
 		g.world.failf("%s: no answer for the commit of %d partitions", g.client, len(waiting))
 	}
+	if code == 0 {
+		g.world.heard()
+	}
 	if c := q.commits[0]; c.acked && c.generation >= 0 {
 		h.groups.acts = append(h.groups.acts, act{standing: q.as, what: "commit " + c.id, sent: c.sent, got: got})
 	}

@@ -38,6 +38,7 @@ type agentOptions struct {
 type scenario struct {
 	*world
 	dice    *dice
+	shocks  *dice
 	history history
 	options agentOptions
 	calm    bool // nothing goes wrong, and nothing happens
@@ -83,8 +84,8 @@ func (m mood) String() string { return [...]string{"stormy", "calm", "steady"}[m
 
 // newScenario draws what the seed is about.
 func newScenario(seed uint64, m mood) *scenario {
-	s := &scenario{world: newWorld(seed), dice: newDice(seed, "scenario", 0), calm: m == calm, steady: m == steady}
-	s.world.died = s.follow
+	s := &scenario{world: newWorld(seed), dice: newDice(seed, "scenario", 0), shocks: newDice(seed, "shocks", 0), calm: m == calm, steady: m == steady}
+	s.world.died, s.world.heard = s.follow, s.shock
 	d := s.dice
 	s.orderly = m != stormy || d.chance(0.1)
 	s.history.calm, s.history.orderly = s.calm, s.orderly
@@ -110,11 +111,11 @@ func newScenario(seed uint64, m mood) *scenario {
 	for range d.between(1, 3) {
 		s.addConsumer("consumer", false)
 	}
-	s.addIdempotents(newDice(seed, "idempotents", 0))
-	s.addTeams(newDice(seed, "teams", 0))
 	if m == stormy && d.chance(0.4) {
 		s.janitor = &janitor{guide: newGuide(s.world, "janitor", []string{host}), world: s.world, history: &s.history, dice: newDice(seed, "janitor", 0)}
 	}
+	s.addIdempotents(newDice(seed, "idempotents", 0))
+	s.addTeams(newDice(seed, "teams", 0))
 	return s
 }
 

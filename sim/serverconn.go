@@ -131,17 +131,19 @@ func (s speech) happen() {
 			c.flying -= len(piece)
 			c.cond.Broadcast()
 			c.mu.Unlock()
-			c.peer.received(c, piece)
+			if !c.hung {
+				c.peer.received(c, piece)
+			}
 		})
 	}
 	if !closed {
 		return
 	}
 	c.node.conns = slices.DeleteFunc(c.node.conns, func(o *conn) bool { return o == c })
-	if !c.over {
+	if !c.deaf() {
 		c.world.tracef("%s closed by the server", c.link)
 		c.world.notBefore(later(c.world.now, c.lastOut), func() {
-			if !c.over {
+			if !c.deaf() {
 				c.over = true
 				c.peer.closed(c, io.EOF)
 			}

@@ -39,19 +39,19 @@ func (s *scenario) addTeams(d *dice) {
 			s.addMember(t, s.drawHabits(d, t, n))
 		}
 	}
-	// One whose offsets somebody commits who is no member, and all of whose
-	// topics come and go.
-	loners := []*team{
-		{group: "loner", parts: s.parts, fragile: true},
-		{group: "scratcher", fragile: true},
-	}
-	for i := range int32(janitorsTopics) {
-		for n := range int32(3) {
-			loners[1].parts = append(loners[1].parts, partition{fmt.Sprintf("%s%d", janitorsTopic, i), n})
-		}
-	}
 	s.addGroupAdmin(d, s.teams)
-	if d.chance(0.5) {
+	// And groups in which nobody ever is: one of them of topics that come and go.
+	loners := []*team{{group: "loner", parts: s.parts, fragile: true}}
+	if s.janitor != nil {
+		scratch := &team{group: "scratcher", fragile: true}
+		for i := range int32(janitorsTopics) {
+			for n := range int32(3) {
+				scratch.parts = append(scratch.parts, partition{fmt.Sprintf("%s%d", janitorsTopic, i), n})
+			}
+		}
+		loners = append(loners, scratch)
+	}
+	if len(loners) > 1 || d.chance(0.4) {
 		s.addGroupAdmin(d, loners)
 	}
 }
@@ -84,7 +84,7 @@ func (s *scenario) drawHabits(d *dice, t *team, n int) habits {
 		{find: 4, join: 9, sync: 5, heartbeat: 4, leave: 5, commit: 9, fetch: 9},
 		{find: 6, join: 9, sync: 5, heartbeat: 4, leave: 5, commit: 10, fetch: 10},
 	}[d.below(7)]
-	if h.versions.join >= 5 && d.chance(0.5) {
+	if h.versions.join >= 5 && d.chance(0.7) {
 		h.instance = fmt.Sprintf("%s-i%d", t.group, n)
 	}
 	if t.cooperative {

@@ -9,6 +9,9 @@ type weather struct {
 	network             rough
 	// crash is the chance that a node dies at the instant at which a write of it lands.
 	crash float64
+	// shock is the chance that it dies at the instant at which a client hears
+	// what is to last.
+	shock float64
 }
 
 // trouble is what a store does to calls, each with its chance; the rest goes well.

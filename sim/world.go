@@ -27,6 +27,7 @@ type world struct {
 	numbers map[string]uint64   // of the last thing on each link
 	ghosts  map[string][]func() // writes of dead nodes, by link, that may land yet
 	died    func(*node)         // is told of every node's end
+	heard   func()              // is told when a client hears what is to last
 
 	trace bytes.Buffer
 	wrong []string // what must not happen, beyond what the history shows
@@ -41,7 +42,7 @@ func newWorld(seed uint64) *world {
 		seed: seed, start: now, now: now,
 		wake: make(chan struct{}, 1), timer: time.NewTimer(time.Hour),
 		store: newStore(), numbers: map[string]uint64{},
-		ghosts: map[string][]func(){}, died: func(*node) {},
+		ghosts: map[string][]func(){}, died: func(*node) {}, heard: func() {},
 	}
 	w.weather = fair()
 	return w
