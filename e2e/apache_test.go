@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -22,7 +21,7 @@ var apache = flag.Bool("apache", false, "test Apache Kafka in place of siltstone
 func startApache(t *testing.T, dir, addr string) *server {
 	t.Helper()
 	addrs := freeAddrs(t, 2)
-	if !strings.HasSuffix(addr, ":0") {
+	if addr != anyPort {
 		addrs[0] = addr
 	}
 	settings := filepath.Join(t.TempDir(), "server.properties")

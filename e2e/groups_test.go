@@ -13,12 +13,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// restarts are the ways in which a server ends. Both come back at once, on the
-// same folder and address.
-var restarts = []struct {
+// ending is a way in which a server ends.
+type ending struct {
 	name string
 	end  func(*server, *testing.T)
-}{
+}
+
+// restarts are followed by a start on the same folder and address.
+var restarts = []ending{
 	{"a stop", (*server).stop},
 	{"a kill", func(s *server, _ *testing.T) { s.kill() }},
 }

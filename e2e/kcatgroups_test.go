@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -54,6 +55,15 @@ func (m *kcatMember) read() []string {
 func (m *kcatMember) kill() {
 	_ = m.cmd.Process.Kill()
 	<-m.exited
+}
+
+// leave makes it commit and leave its group.
+func (m *kcatMember) leave(t *testing.T) {
+	t.Helper()
+	if err := m.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	m.wait(t)
 }
 
 // wait waits for it to have read enough and leave.

@@ -76,8 +76,11 @@ var greeting = regexp.MustCompile(`serves Kafka on (\S+), HTTP on (\S+);`)
 // is killed when the test ends, if it still runs.
 func start(t *testing.T, dir string) *server {
 	t.Helper()
-	return startAt(t, dir, "127.0.0.1:0")
+	return startAt(t, dir, anyPort)
 }
+
+// anyPort is one that is free.
+const anyPort = "127.0.0.1:0"
 
 // startAt is start with an address for Kafka's protocol.
 func startAt(t *testing.T, dir, addr string) *server {
@@ -89,7 +92,7 @@ func startAt(t *testing.T, dir, addr string) *server {
 }
 
 func devArgs(dir string) []string {
-	return []string{"dev", "--data", dir, "--kafka", "127.0.0.1:0", "--http", "127.0.0.1:0"}
+	return []string{"dev", "--data", dir, "--kafka", anyPort, "--http", "127.0.0.1:0"}
 }
 
 // onDisk is dev with a file system of its own at its data folder, in a

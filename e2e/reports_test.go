@@ -76,6 +76,20 @@ func (s *server) setConfig(t *testing.T, topic, name, value string) {
 	}
 }
 
+// setClusterConfig alters one of the cluster's settings.
+func (s *server) setClusterConfig(t *testing.T, name, value string) {
+	t.Helper()
+	admin := s.admin(t)
+	defer admin.Close()
+	responses, err := admin.AlterBrokerConfigs(t.Context(), []kadm.AlterConfig{{Name: name, Value: &value}})
+	if err == nil {
+		_, err = responses.On("", nil)
+	}
+	if err != nil {
+		t.Fatalf("%s=%s: %v", name, value, err)
+	}
+}
+
 // wire is one connection for raw requests.
 type wire struct {
 	t              *testing.T
