@@ -330,3 +330,39 @@ func (s *server) wantNoGroup(t *testing.T, group string) {
 		t.Errorf("offset of the deleted group: %q", got)
 	}
 }
+
+// TestReport16OneInstanceID: of two members with one instance id the newer has it,
+// in every state of the group, and through restarts of the server.
+// (KAFKA-8500, twmb/franz-go#931)
+func TestReport16OneInstanceID(t *testing.T) {
+	s := start(t, t.TempDir())
+	s.python(t, "instances.py", "twenty")
+
+	// Who is static is told to leave by that.
+	w := s.dial(t)
+	instance := "one"
+	if got := w.leave(3, "instances", kmsg.LeaveGroupRequestMember{InstanceID: &instance}, kmsg.LeaveGroupRequestMember{InstanceID: &instance}); !slices.Equal(got, []string{"", "UNKNOWN_MEMBER_ID"}) {
+		t.Errorf("leaving by instance id, twice: %q", got)
+	}
+	s.waitGroup(t, "instances", 0)
+
+	// Again, while the server restarts.
+	s = start(t, t.TempDir())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.python(t, "instances.py", "eight")
+	}()
+	pace := time.NewTicker(1500 * time.Millisecond)
+	defer pace.Stop()
+	for i := 0; ; i++ {
+		select {
+		case <-ended:
+			t.Logf("%d restarts", i)
+			return
+		case <-pace.C:
+			restarts[i%2].end(s, t)
+			s = s.again(t)
+		}
+	}
+}
