@@ -15,6 +15,9 @@ func (c *checker) checkGroups() {
 	for _, x := range h.commits {
 		names[x.group] = true
 	}
+	for _, r := range h.recalls {
+		names[r.group] = true
+	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		g := newGroupChecker(c, name)
 		g.checkGenerations()

@@ -11,7 +11,21 @@
 // (seed, node, link, number). Clients are not goroutines but state machines in
 // the driver. So one seed gives one trace, which the first test shows.
 //
+// The clients: producers, plain and idempotent (they pipeline, time out, send
+// again, give up, go on with another epoch or id); consumers that read
+// partitions, or everything once; members of groups (dynamic and static, eager
+// and cooperative, of many versions; they read and commit, sleep through their
+// sessions, leave, die, are replaced while they live, and speak late as what
+// they were); admins that look at groups, set and delete offsets, delete
+// groups, records and topics.
+//
+// A seed has a mood. Stormy is the rule: any fault, at any time, then none, and
+// everybody has to get what they want within 30 seconds. In a calm world
+// nothing goes wrong; in a steady one agents follow one another in an orderly
+// way, and members of groups must not notice.
+//
 // The history of what clients sent and were shown goes to the checker, which
 // knows nothing of the agents; the ledgers and objects that they left behind
-// are refolded and compared with the same history.
+// are refolded and compared with the same history. A complaint begins with the
+// number of the invariant in docs/design.md, section 8, or says liveness or calm.
 package sim

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -373,44 +372,4 @@ func (s *scenario) expiredSoon() {
 		}
 		s.expired = nil
 	})
-}
-
-// createTopics asks until they exist.
-func (s *scenario) createTopics() bool {
-	msg := kmsg.NewPtrCreateTopicsRequest()
-	msg.Version, msg.TimeoutMillis, msg.Topics = 7, 5000, s.topics
-	return s.request("topics are created", msg, func(resp kmsg.Response) error { return created(resp.(*kmsg.CreateTopicsResponse)) })
-}
-
-// request asks until the answer is good.
-func (s *scenario) request(what string, msg kmsg.Request, good func(kmsg.Response) error) bool {
-	g := newGuide(s.world, "admin", []string{host})
-	done := false
-	var ask func()
-	ask = func() {
-		g.to(host, 1).ask(msg, true, func(resp kmsg.Response, err error) {
-			if err == nil {
-				err = good(resp)
-			}
-			if err != nil {
-				s.tracef("admin: %v", err)
-				s.after(100*time.Millisecond, ask)
-				return
-			}
-			done = true
-		})
-	}
-	ask()
-	return s.within(healTime, what, func() bool { return done })
-}
-
-func created(resp *kmsg.CreateTopicsResponse) error {
-	const topicAlreadyExists = 36
-	var errs []error
-	for _, t := range resp.Topics {
-		if t.ErrorCode != 0 && t.ErrorCode != topicAlreadyExists {
-			errs = append(errs, fmt.Errorf("create %s: error %d", t.Topic, t.ErrorCode))
-		}
-	}
-	return errors.Join(errs...)
 }

@@ -168,6 +168,18 @@ func TestSeedsReach(t *testing.T) {
 		" pauses":         0,
 		"is cut":          0,
 		"error 7":         0, // an append that timed out
+
+		"commits late":     0,
+		"a heartbeat late": 0,
+		": error 22":       0, // of another generation
+		": error 25":       0, // of no member
+		": error 82":       0, // of a static member whose place another has
+		"sleeps for":       0,
+		"leaves team":      0,
+		"done: delete ":    0,
+		"goes on with ep":  0,
+		"gives up":         0,
+		"eraser: t":        0,
 	}
 	for seed := uint64(1); seed <= 30; seed++ {
 		_, trace := play(t, seed, stormy, planted.Bug{})

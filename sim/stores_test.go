@@ -135,6 +135,13 @@ func TestAudit(t *testing.T) {
 			e.flush(0, 1)
 			e.history.pass("r", 1)
 		}, ""},
+		{"what is deleted is neither", func(e *estate) {
+			e.flush(0, 1, 2)
+			e.flush(2, 3)
+			e.shard(&shard.Trim{Parts: []shard.TrimPart{{Number: e.number(), Start: 1}}})
+			e.history.write(-1, 2, 3)
+			e.history.read("r", 1, 3, 2, 3)
+		}, ""},
 		{"stored and not shown", func(e *estate) { e.flush(0, 1) }, "1: t/0 offset 0: stored is"},
 		{"shown and not stored", func(e *estate) { e.history.pass("r", 1) }, "1: t/0 offset 0: stored is"},
 		{"another record stored than shown", func(e *estate) {

@@ -3,11 +3,7 @@ package sim
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // addTeams draws the groups of a scenario, their members, and who looks at them.
@@ -195,30 +191,4 @@ func (s *scenario) teamsAgain() {
 			m.end()
 		}
 	}
-}
-
-// configure sets what the cluster's groups are to be like.
-func (s *scenario) configure() bool {
-	settings := [][2]string{
-		{"group.initial.rebalance.delay.ms", strconv.Itoa([...]int{0, 200, 3000}[s.dice.below(3)])},
-		{"group.min.session.timeout.ms", "1000"},
-	}
-	if s.history.groups.expires {
-		settings = append(settings, [2]string{"offsets.retention.check.interval.ms", "2000"})
-	}
-	msg := kmsg.NewPtrIncrementalAlterConfigsRequest()
-	r := kmsg.NewIncrementalAlterConfigsRequestResource()
-	r.ResourceType = kmsg.ConfigResourceTypeBroker
-	for _, set := range settings {
-		c := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
-		c.Name, c.Value = set[0], &set[1]
-		r.Configs = append(r.Configs, c)
-	}
-	msg.Resources = append(msg.Resources, r)
-	return s.request("the cluster's settings are made", msg, func(resp kmsg.Response) error {
-		if code := resp.(*kmsg.IncrementalAlterConfigsResponse).Resources[0].ErrorCode; code != 0 {
-			return kerr.ErrorForCode(code)
-		}
-		return nil
-	})
 }
