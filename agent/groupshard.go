@@ -146,11 +146,9 @@ func (c *core) groupSettings() group.Settings {
 // turnGroups does what is due in a group shard, and proposes its next entry if
 // its slot is free.
 func (c *core) turnGroups(s *groupShard) {
-	if s.leads() {
-		if due := s.machine.Due(); !due.IsZero() && !due.After(c.now) {
-			s.machine.Tick(c.now)
-			s.answer()
-		}
+	if due := c.groupTickDue(s); !due.IsZero() && !due.After(c.now) {
+		s.machine.Tick(c.now)
+		s.answer()
 	}
 	if s.state == loading || s.state == sealed || s.log.Busy() || c.failed != nil {
 		return
@@ -205,12 +203,21 @@ func (c *core) groupAppendDue(s *groupShard) time.Time {
 	return s.paced.Add(-joinUpdates)
 }
 
+// groupTickDue is when time has something for the machine to do; zero if
+// never. While the agent drains it refuses heartbeats, so no session ends.
+func (c *core) groupTickDue(s *groupShard) time.Time {
+	if !s.leads() || c.draining {
+		return time.Time{}
+	}
+	return s.machine.Due()
+}
+
 // groupsDue is when turnGroups has something to do with no event; zero if never.
 func (c *core) groupsDue(s *groupShard) time.Time {
 	if !s.leads() {
 		return time.Time{}
 	}
-	due := s.machine.Due()
+	due := c.groupTickDue(s)
 	if (s.undecided || s.update != nil) && !s.log.Busy() {
 		if at := c.groupAppendDue(s); due.IsZero() || at.Before(due) {
 			due = at

@@ -40,9 +40,10 @@ type scenario struct {
 	shocks  *dice
 	history history
 	options agentOptions
-	calm    bool // nothing goes wrong, and nothing happens
-	orderly bool // nothing goes wrong, and agents end only as they are asked to
-	steady  bool // that too, but nothing else happens
+	calm    bool    // nothing goes wrong, and nothing happens
+	orderly bool    // nothing goes wrong, and agents end only as they are asked to
+	steady  bool    // that too, but nothing else happens
+	slow    float64 // of the coordinator, as a steady world's agents end
 
 	node      *node // the present one; perhaps dead
 	keep      bool  // it is followed by another when it ends
@@ -87,7 +88,10 @@ func newScenario(seed uint64, m mood) *scenario {
 	s.world.died, s.world.heard = s.follow, s.shock
 	d := s.dice
 	s.orderly = m != stormy || d.chance(0.1)
-	s.history.calm, s.history.orderly = s.calm, s.orderly
+	if s.steady {
+		s.slow = upTo(d, .3)
+	}
+	s.history.calm, s.history.orderly = s.calm, s.orderly && s.slow == 0
 	s.options = agentOptions{
 		flush: agent.Flush{
 			Bytes: d.between(1, 64) << 10, Uploads: d.between(1, 4), Eager: d.chance(0.5),
@@ -200,7 +204,10 @@ func (s *scenario) play() {
 		s.settle()
 		for range 3 {
 			s.pass(s.dice.duration(100*time.Millisecond, 5*time.Second))
+			s.weather.coordinator.slow = s.slow
+			s.pass(s.dice.duration(0, 100*time.Millisecond))
 			s.restart()
+			s.weather = fair()
 		}
 	default:
 		for range s.dice.between(2, 4) {
