@@ -79,8 +79,9 @@ func start(t *testing.T, dir string) *server {
 	return startAt(t, dir, anyPort)
 }
 
-// anyPort is one that is free.
-const anyPort = "127.0.0.1:0"
+// anyPort is not one of 127.0.0.1, where the next connection of any client may
+// take the port that a server leaves for a moment, when it is started again.
+const anyPort = "127.0.0.2:0"
 
 // startAt is start with an address for Kafka's protocol.
 func startAt(t *testing.T, dir, addr string) *server {
