@@ -133,8 +133,9 @@ type standing struct {
 	moved       int
 }
 
-// rest waits until the members share the partitions in one generation, in
-// which the server sees them too.
+// rest waits until the members share the partitions evenly in one generation, in
+// which the server sees them too. A cooperative group has its newest member in a
+// generation before that member has a partition.
 func (g *team) rest(t *testing.T, partitions int) standing {
 	t.Helper()
 	g.s.waitGroup(t, g.topic, len(g.members))
@@ -143,17 +144,19 @@ func (g *team) rest(t *testing.T, partitions int) standing {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		st = standing{moved: g.moved}
-		owned := 0
+		all, least := 0, partitions
 		for _, m := range g.members {
+			owned := 0
 			for _, is := range m.owned {
 				if is {
 					owned++
 				}
 			}
+			all, least = all+owned, min(least, owned)
 			id, generation := m.cl.GroupMetadata()
 			st.ids, st.generations = append(st.ids, id), append(st.generations, generation)
 		}
-		return owned == partitions && slices.Min(st.generations) == slices.Max(st.generations)
+		return all == partitions && least >= partitions/len(g.members) && slices.Min(st.generations) == slices.Max(st.generations)
 	})
 	return st
 }
