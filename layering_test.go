@@ -75,7 +75,7 @@ const testSupport = "internal/planted tiered/bucket/memory tiered/bucket/local t
 var outside = []struct{ module, importers string }{
 	{"github.com/dustin/go-humanize", "cmd/siltstone bench"},
 	{"github.com/google/go-cmp", "tiered/bucket/buckettest coordinator/coordinatortest sim"},
-	{"github.com/klauspost/compress", "kafka/batch"},
+	{"github.com/klauspost/compress", "gateway kafka/batch"},
 	{"github.com/pierrec/lz4/v4", "kafka/batch"},
 	{"github.com/prometheus/client_golang", "agent kafka gateway tiered/... coordinator/... cmd/siltstone"},
 	{"github.com/spf13/cobra", "cmd/siltstone"},

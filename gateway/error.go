@@ -19,9 +19,17 @@ func writeError(w http.ResponseWriter, status int, e Error) {
 	if e.Details == nil {
 		e.Details = map[string]any{}
 	}
-	body, err := json.Marshal(e)
+	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
+		w.Header().Set("Retry-After", "1")
+	}
+	writeJSON(w, status, e)
+}
+
+// writeJSON answers with a small body.
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	body, err := json.Marshal(v)
 	if err != nil {
-		http.Error(w, "encoding an error", http.StatusInternalServerError)
+		http.Error(w, "encoding an answer", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -11,10 +10,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 )
-
-type agentState struct{ err error }
-
-func (a agentState) Ready() error { return a.err }
 
 func TestHandler(t *testing.T) {
 	tests := []struct {
@@ -32,37 +27,36 @@ func TestHandler(t *testing.T) {
 		{"metrics", "GET", "/metrics", nil, 200, "siltstone_test_things_total 7"},
 		{"metrics, HEAD", "HEAD", "/metrics", nil, 200, ""},
 		{"wrong method", "POST", "/ready", nil, 405, "method_not_allowed"},
-		{"nothing there", "GET", "/topics", nil, 404, "not_found"},
+		{"nothing there", "GET", "/nothing", nil, 404, "not_found"},
 		{"below a path", "GET", "/healthy/x", nil, 404, "not_found"},
 	}
-	registry := prometheus.NewRegistry()
-	things := prometheus.NewCounter(prometheus.CounterOpts{Name: "siltstone_test_things_total", Help: "Things."})
-	registry.MustRegister(things)
-	things.Add(7)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			h := New(Options{Agent: agentState{tt.notReady}, Metrics: registry})
+			f := start(t, func(o *Options) { o.Agent = agentState{tt.notReady} })
+			things := prometheus.NewCounter(prometheus.CounterOpts{Name: "siltstone_test_things_total", Help: "Things."})
+			f.registry.MustRegister(things)
+			things.Add(7)
 			// A real server, because it is the server that drops a HEAD's body.
-			server := httptest.NewServer(h)
+			server := httptest.NewServer(f.handler)
 			defer server.Close()
-			status, header, body := do(t, tt.method, server.URL+tt.path)
-			if status != tt.status || !strings.Contains(body, tt.body) {
-				t.Errorf("%d %q, want %d with %q", status, body, tt.status, tt.body)
+			got := fetch(t, tt.method, server.URL+tt.path)
+			if got.status != tt.status || !strings.Contains(got.body, tt.body) {
+				t.Errorf("%d %q, want %d with %q", got.status, got.body, tt.status, tt.body)
 			}
-			if tt.method == "HEAD" && body != "" {
-				t.Errorf("HEAD has a body: %q", body)
+			if tt.method == "HEAD" && got.body != "" {
+				t.Errorf("HEAD has a body: %q", got.body)
 			}
-			if got := header.Get("Cache-Control"); got != "no-store" {
-				t.Errorf("Cache-Control: %q", got)
+			if cache := got.header.Get("Cache-Control"); cache != "no-store" {
+				t.Errorf("Cache-Control: %q", cache)
 			}
 			if tt.status >= 400 {
-				checkError(t, status, header, body)
+				got.checkError()
 			}
 		})
 	}
 }
 
-func do(t *testing.T, method, url string) (status int, header http.Header, body string) {
+func fetch(t *testing.T, method, url string) reply {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
 	if err != nil {
@@ -77,25 +71,58 @@ func do(t *testing.T, method, url string) (status int, header http.Header, body 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return resp.StatusCode, resp.Header, string(text)
+	return reply{t, resp.StatusCode, resp.Header, string(text)}
 }
 
-// checkError: one shape for all errors, and what the status obliges to.
-func checkError(t *testing.T, status int, header http.Header, body string) {
-	t.Helper()
-	var fields map[string]any
-	if err := json.Unmarshal([]byte(body), &fields); err != nil {
-		t.Fatalf("body %q: %v", body, err)
+// TestNotYet: what the contract has and is not served is said to be so.
+func TestNotYet(t *testing.T) {
+	f := start(t)
+	f.create("t", 1)
+	const records = "/api/v1/topics/t/partitions/0/records"
+	for _, path := range []string{
+		"/api/v1/topics/t/records", "/api/v1/topics/t/partitions/0/ranges/x/0-5", "/api/v1/groups/g/offsets",
+		"/v3/clusters", "/kafka/v3/clusters/c/topics", "/consumers/g", "/topics", "/topics/t", "/brokers", "/v1/stream/t/0", "/openapi.json",
+		records + "?cursor=x", records + "?until=5",
+	} {
+		f.do("GET", path, "").want(501, 50101, "not served yet")
 	}
-	for _, f := range []string{"error_code", "message", "code", "retriable", "details"} {
-		if fields[f] == nil {
-			t.Errorf("no %s in %s", f, body)
-		}
+	f.do("POST", "/consumers/g", "{}").want(501, 50101, "consumers")
+	for _, header := range []string{
+		"If-Match", "Fencing-Token", "Producer-Id", "Producer-Epoch", "Producer-Seq", "Idempotency-Key", "Authorization",
+	} {
+		f.post(records, `{"records":[{"value":"x"}]}`, header, `"1"`).want(501, 50101, header)
 	}
-	if status == 503 && (header.Get("Retry-After") == "" || fields["retriable"] != true) {
-		t.Errorf("503 without Retry-After, or not retriable: %s", body)
+	f.do("GET", records, "", "Last-Event-ID", "0:5").want(501, 50101, "Last-Event-Id")
+	for _, accept := range []string{"text/event-stream", "application/vnd.kafka.record-batch", "text/event-stream, text/html"} {
+		f.do("GET", records, "", "Accept", accept).want(501, 50101, "replies of type")
 	}
-	if status == 405 && header.Get("Allow") != "GET, HEAD" {
-		t.Errorf("Allow: %q", header.Get("Allow"))
+	f.do("POST", records, "x", "Content-Type", "application/vnd.kafka.record-batch").want(501, 50101, "record-batch")
+	if n := len(f.log.appends); n > 0 {
+		t.Errorf("%d appends", n)
+	}
+}
+
+// TestUnknown: what nobody knows is refused, and what is there says what it takes.
+func TestUnknown(t *testing.T) {
+	f := start(t)
+	f.create("t", 2)
+	const records = "/api/v1/topics/t/partitions/0/records"
+	f.do("GET", records+"?ofset=5", "").want(400, 40001, `"ofset"`)
+	f.do("GET", records+"?limit=5&limit=6", "").want(400, 40001, "twice")
+	f.do("GET", records+"?limit=%zz", "").want(400, 40001, "query")
+	f.post("/api/v1/topics/t/records?wait=5", `{}`).want(400, 40001, `"wait"`)
+	f.do("GET", records, "", "Accept", "text/html").want(406, 40601, "text/html")
+	f.do("GET", "/api/v1/topics", "", "Accept", typeLines).want(406, 40601, typeLines)
+	f.do("GET", "/api/v1/topics", "", "Accept", "application/json;q=0").want(406, 40601, "")
+	f.do("GET", "/api/v1/topics/none", "").want(404, 40401, "none")
+	f.do("GET", "/api/v1/topics/none/partitions/0/records", "").want(404, 40401, "none")
+	for _, p := range []string{"2", "-1", "x", "99999999999"} {
+		f.do("GET", "/api/v1/topics/t/partitions/"+p, "").want(404, 40402, p)
+		f.do("GET", "/api/v1/topics/t/partitions/"+p+"/records", "").want(404, 40402, p)
+		f.post("/api/v1/topics/t/partitions/"+p+"/records", `{"records":[{"value":"x"}]}`).want(404, 40402, p)
+	}
+	got := f.do("PATCH", records, "")
+	if got.want(405, 405, "GET, HEAD, POST"); got.header.Get("Allow") != "GET, HEAD, POST" {
+		t.Errorf("Allow: %s", got.header.Get("Allow"))
 	}
 }

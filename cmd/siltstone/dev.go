@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -55,7 +54,7 @@ func newDev() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&d.dir, "data", defaultFolder, "data `folder`; made where it is missing")
 	f.StringVar(&d.kafkaAddr, "kafka", defaultKafka, "`address` for Kafka's protocol")
-	f.StringVar(&d.httpAddr, "http", defaultHTTP, "`address` for HTTP: /healthy, /ready, /metrics")
+	f.StringVar(&d.httpAddr, "http", defaultHTTP, "`address` for HTTP: records and topics (docs/http.md), /healthy, /ready, /metrics")
 	f.StringVar(&d.pprofAddr, "pprof", "", "`address` for Go's profiles, at /debug/pprof/ (default none)")
 	f.StringVar(&d.logLevel, "log-level", "warn", "least `level` of what is logged: debug, info, warn or error")
 	return cmd
@@ -115,10 +114,15 @@ func (d *dev) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
 		return err
 	}
 
+	web, err := newWeb(engine, log, metrics, gateway.Limits{})
+	if err != nil {
+		return err
+	}
+
 	g, running := errgroup.WithContext(ctx)
 	g.Go(func() error { return engine.Run(running) })
 	g.Go(func() error { return door.Serve(running, kafkaPort) })
-	g.Go(func() error { return serveHTTP(running, newWeb(engine, log, metrics), httpPort) })
+	g.Go(func() error { return serveHTTP(running, web, httpPort) })
 	g.Go(func() error { return servePprof(running, pprofPort) })
 	g.Go(func() error {
 		return whenReady(running, engine, isNew, func() { greet(stdout, dir, kafkaPort.Addr(), httpPort.Addr()) })
@@ -180,37 +184,6 @@ func newEngine(ctx context.Context, s *stores, log *slog.Logger, metrics prometh
 		Memory:      agent.Memory{Whole: 1 << 20}, // a local disk does not charge for requests
 	})
 	return engine, cluster, cluster == fresh, err
-}
-
-func newWeb(engine *agent.Agent, log *slog.Logger, metrics prometheus.Gatherer) *http.Server {
-	return &http.Server{
-		Handler:           gateway.New(gateway.Options{Agent: readiness{engine}, Metrics: metrics}),
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       30 * time.Second,
-		WriteTimeout:      30 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelInfo),
-	}
-}
-
-// readiness is the engine as the gateway asks for it.
-type readiness struct{ engine *agent.Agent }
-
-func (r readiness) Ready() error {
-	if s := r.engine.Status(); !s.Ready {
-		return errors.New(s.Why)
-	}
-	return nil
-}
-
-func serveHTTP(ctx context.Context, s *http.Server, l net.Listener) error {
-	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
-	defer stop()
-	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("http: %w", err)
-	}
-	return nil
 }
 
 // listen opens a port; its errors say which flag chooses another.

@@ -1,0 +1,106 @@
+package gateway
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics of a handler. Labels are closed sets: the routes of calls, and the
+// first digits of statuses, or "gone" where the client did not wait.
+type metrics struct {
+	requests       *prometheus.CounterVec
+	seconds        *prometheus.HistogramVec
+	received, sent prometheus.Counter
+}
+
+func newMetrics(r prometheus.Registerer, held *memory) *metrics {
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "siltstone_gateway_requests_total",
+			Help: "HTTP requests that were answered, by route and class of status.",
+		}, []string{"route", "status"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "siltstone_gateway_request_seconds",
+			Help:    "Time from a request's headers to the end of its answer, waiting included, by route.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+		}, []string{"route"}),
+		received: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "siltstone_gateway_received_bytes_total",
+			Help: "Bytes of bodies of requests, as they were sent.",
+		}),
+		sent: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "siltstone_gateway_sent_bytes_total",
+			Help: "Bytes of bodies of answers, as they were sent.",
+		}),
+	}
+	memoryHeld := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "siltstone_gateway_request_memory_bytes",
+		Help: "Memory that requests hold, of the bound for it.",
+	}, func() float64 { return float64(held.held.Load()) })
+	if r != nil {
+		r.MustRegister(m.requests, m.seconds, m.received, m.sent, memoryHeld)
+	}
+	return m
+}
+
+// measured serves a route, counts what it does, and keeps caches from storing
+// what holds for this moment only.
+func (h *handler) measured(route string, next http.Handler) http.Handler {
+	seconds := h.metrics.seconds.WithLabelValues(route)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begin := time.Now()
+		w.Header().Set("Cache-Control", "no-store")
+		m := &measuring{ResponseWriter: w}
+		next.ServeHTTP(m, r)
+		seconds.Observe(time.Since(begin).Seconds())
+		if r.Method != http.MethodHead { // whose body the server drops
+			h.metrics.sent.Add(float64(m.bytes))
+		}
+		h.metrics.requests.WithLabelValues(route, m.class()).Inc()
+	})
+}
+
+// measuring notes what is answered.
+type measuring struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+}
+
+// statusGone is of requests whose client did not wait. It is never sent.
+const statusGone = -1
+
+func gone(w http.ResponseWriter) {
+	if m, ok := w.(*measuring); ok {
+		m.status = statusGone
+	}
+}
+
+func (m *measuring) class() string {
+	switch m.status {
+	case statusGone:
+		return "gone"
+	case 0: // the server says 200
+		return "2xx"
+	}
+	return strconv.Itoa(m.status/100) + "xx"
+}
+
+func (m *measuring) WriteHeader(status int) {
+	if m.status == 0 {
+		m.status = status
+	}
+	m.ResponseWriter.WriteHeader(status)
+}
+
+func (m *measuring) Write(b []byte) (int, error) {
+	n, err := m.ResponseWriter.Write(b)
+	m.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap is for http.ResponseController.
+func (m *measuring) Unwrap() http.ResponseWriter { return m.ResponseWriter }
