@@ -264,16 +264,16 @@ func TestCoordinatorErrors(t *testing.T) {
 	f.create("t", 2)
 	c := f.dial()
 	tests := []struct {
-		name                      string
-		down, refused             error
-		want, wantList, wantBeats string
+		name                                string
+		down, refused                       error
+		want, wantList, wantBeats, wantSync string
 	}{
-		{"store away", siltstone.ErrUnavailable, nil, "NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR"},
-		{"time over", context.DeadlineExceeded, nil, "NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR"},
-		{"stopping", context.Canceled, nil, "NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR"},
-		{"unthought of", errors.New("?"), nil, "UNKNOWN_SERVER_ERROR", "UNKNOWN_SERVER_ERROR", "UNKNOWN_SERVER_ERROR"},
-		{"elsewhere", nil, group.ErrNotCoordinator, "NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR"},
-		{"loading", nil, fmt.Errorf("shard 3: %w", group.ErrLoading), "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_LOAD_IN_PROGRESS", ""},
+		{"store away", siltstone.ErrUnavailable, nil, "NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "NOT_COORDINATOR"},
+		{"time over", context.DeadlineExceeded, nil, "NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "NOT_COORDINATOR"},
+		{"stopping", context.Canceled, nil, "NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "NOT_COORDINATOR"},
+		{"unthought of", errors.New("?"), nil, "UNKNOWN_SERVER_ERROR", "UNKNOWN_SERVER_ERROR", "UNKNOWN_SERVER_ERROR", "UNKNOWN_SERVER_ERROR"},
+		{"elsewhere", nil, group.ErrNotCoordinator, "NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "NOT_COORDINATOR"},
+		{"loading", nil, fmt.Errorf("shard 3: %w", group.ErrLoading), "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_LOAD_IN_PROGRESS", "", "REBALANCE_IN_PROGRESS"},
 	}
 	for _, tt := range tests {
 		f.groups.set(func(g *fakeGroups) { g.down, g.refused = tt.down, tt.refused })
@@ -284,6 +284,8 @@ func TestCoordinatorErrors(t *testing.T) {
 				want = tt.wantList
 			case "Heartbeat":
 				want = tt.wantBeats
+			case "SyncGroup":
+				want = tt.wantSync
 			}
 			a := f.apiNamed(name)
 			for version := a.min; version <= a.max; version++ {

@@ -5,10 +5,14 @@ package kafka
 // Waits for the leader's assignments, which come with its own SyncGroup. v3:
 // instance ids (KIP-345). From v5 on a member says which protocol it takes the
 // group to have, and must: INCONSISTENT_GROUP_PROTOCOL. The answer says it too.
+// While the coordinator is being loaded it is REBALANCE_IN_PROGRESS: the member
+// joins again, where it is told to wait. Consumers know no
+// COORDINATOR_LOAD_IN_PROGRESS here, and give up at it.
 
 import (
 	"bytes"
 	"context"
+	"errors"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -49,6 +53,9 @@ func (s *Server) syncGroup(ctx context.Context, sync *group.Sync, version int16)
 	err := s.await(ctx, sync)
 	if err == nil {
 		err = sync.Err
+	}
+	if errors.Is(err, group.ErrLoading) {
+		err = group.ErrRebalanceInProgress
 	}
 	if resp.ErrorCode = s.refuse(err); err == nil {
 		resp.ProtocolType, resp.Protocol, resp.MemberAssignment = &sync.ProtocolType, &sync.ProtocolName, sync.Assignment
