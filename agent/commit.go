@@ -238,12 +238,13 @@ func (c *core) opened(known *shard.Partition) {
 	p.answerOpeners()
 }
 
-// trimmed moves a log start, or ends a partition.
+// trimmed moves a log start, or ends a partition: one that this agent has ended,
+// or whose topic's deletion it will hear of yet.
 func (c *core) trimmed(t shard.Trimmed) {
 	switch p := c.parts[t.Partition]; {
 	case p == nil:
 	case t.Gone:
-		p.failTrims(c, siltstone.ErrUnknownPartition)
+		c.end(p)
 	default:
 		p.startAt(c, t.Start)
 	}
@@ -290,7 +291,7 @@ func (c *core) endBody(s *ledShard) shard.Body {
 // forgetDone takes what is done, or needless by now, off the shard's lists.
 func (c *core) forgetDone(s *ledShard) {
 	s.forgetGone()
-	s.toOpen = slices.DeleteFunc(s.toOpen, func(p *partition) bool { return p.open || c.parts[p.tp] != p })
+	s.toOpen = slices.DeleteFunc(s.toOpen, func(p *partition) bool { return p.open || p.gone || c.parts[p.tp] != p })
 	s.toTrim = slices.DeleteFunc(s.toTrim, func(p *partition) bool {
 		p.toTrim = len(p.trims) > 0
 		return !p.toTrim

@@ -131,6 +131,11 @@ func (c *core) loaded(l *shardLoad) {
 	s.inFlight = nil
 	s.unstored.restart(l.got.At, l.got.Checkpoint, c.now)
 	fold := s.fold()
+	for _, p := range s.parts {
+		if _, ok := fold.Partition(p.tp); p.open && !ok {
+			c.end(p)
+		}
+	}
 	if s.epoch != 0 && fold.Leader() == c.opts.Incarnation && fold.Epoch() == s.epoch {
 		c.setState(s, serving)
 		c.resume(s)

@@ -234,10 +234,15 @@ func (c *core) addPartition(tp siltstone.TopicPartition, by *changeOp) {
 // removePartition ends a partition of a deleted topic.
 func (c *core) removePartition(p *partition) {
 	delete(c.parts, p.tp)
-	p.gone, p.shard.partsGone = true, true
-	p.fail(c, siltstone.ErrUnknownPartition)
-	p.answerOpeners()
+	c.end(p)
 	if p.shard.leads() {
 		p.shard.toEnd = append(p.shard.toEnd, p.tp)
 	}
+}
+
+// end gives up a partition of which nothing is left. It is never opened again.
+func (c *core) end(p *partition) {
+	p.open, p.gone, p.shard.partsGone = false, true, true
+	p.fail(c, siltstone.ErrUnknownPartition)
+	p.answerOpeners()
 }
