@@ -28,7 +28,11 @@ func (a *Agent) OffsetForTime(ctx context.Context, tp siltstone.TopicPartition, 
 		if op.err != nil || op.batch == nil && op.cold == nil {
 			return op.found, op.err
 		}
-		found, err := a.searchTime(ctx, op)
+		search := a.searchTime
+		if op.largest {
+			search = a.searchLargest
+		}
+		found, err := search(ctx, op)
 		switch {
 		case errors.Is(err, bucket.ErrNotFound) && try < 3:
 			try++
@@ -71,6 +75,32 @@ func (a *Agent) searchTime(ctx context.Context, op *timeOp) (siltstone.TimedOffs
 	}
 }
 
+// searchLargest looks through what is left of one range for the first of its
+// records with the largest time, if that is the target at least.
+func (a *Agent) searchLargest(ctx context.Context, op *timeOp) (siltstone.TimedOffset, error) {
+	best := siltstone.TimedOffset{Offset: -1, Timestamp: -1, Epoch: -1}
+	for {
+		b, err := a.reader.FirstAtOrAfter(ctx, tiered.Request{Partition: op.tp, Range: *op.cold, From: op.from}, op.target)
+		if err != nil || b == nil {
+			return best, err
+		}
+		h, err := batch.ParseHeader(b)
+		if err != nil {
+			return best, err
+		}
+		for r, err := range batch.Records(b, maxRecordBytes) {
+			if err != nil {
+				return best, err
+			}
+			if r.Offset >= op.start && r.Timestamp >= op.target {
+				best = siltstone.TimedOffset{Offset: r.Offset, Timestamp: r.Timestamp, Epoch: h.Epoch}
+				op.target = r.Timestamp + 1
+			}
+		}
+		op.from = h.BaseOffset + siltstone.Offset(h.LastOffsetDelta) + 1
+	}
+}
+
 // findInBatch is the first visible record at or after the time.
 func findInBatch(b []byte, h batch.Header, op *timeOp) (siltstone.TimedOffset, error) {
 	if h.BaseOffset >= op.start {
@@ -96,13 +126,14 @@ type timeOp struct {
 	done    chan struct{}
 
 	// Outcome: found, an error, or one place to look.
-	found  siltstone.TimedOffset
-	err    error
-	target int64
-	start  siltstone.Offset // visible from here
-	batch  []byte           // in memory
-	cold   *shard.Range
-	until  siltstone.Offset // the end of the place
+	found   siltstone.TimedOffset
+	err     error
+	target  int64
+	start   siltstone.Offset // visible from here
+	batch   []byte           // in memory
+	cold    *shard.Range
+	until   siltstone.Offset // the end of the place
+	largest bool             // of cold the largest time counts, not the first
 }
 
 func (op *timeOp) handle(c *core) {
@@ -120,9 +151,7 @@ func (op *timeOp) handle(c *core) {
 	case siltstone.TimeEarliest:
 		op.found = siltstone.TimedOffset{Offset: p.start, Timestamp: -1, Epoch: p.epochAt(p.start)}
 	case siltstone.TimeMaxTimestamp:
-		if op.target = c.maxTimestamp(p); op.target >= 0 {
-			op.place(p)
-		}
+		op.placeLargest(p)
 	default:
 		op.place(p)
 	}
@@ -155,14 +184,29 @@ func (op *timeOp) place(p *partition) {
 	}
 }
 
-// maxTimestamp is the largest of all visible records', -1 if there is none.
-func (c *core) maxTimestamp(p *partition) int64 {
-	ts := int64(-1)
+// placeLargest finds the first range or batch that may hold the record with the
+// largest time. What a range that the log start cuts says of its largest may be
+// of a record that is gone: what is left of it is looked through first, for
+// anything that is not before all that follows.
+func (op *timeOp) placeLargest(p *partition) {
 	known, _ := p.shard.fold().Partition(p.tp)
-	for r := range known.Ranges(p.start) {
-		ts = max(ts, r.MaxTimestamp)
+	op.from, op.target = max(op.from, op.start), -1
+	whole := op.from
+	var cut shard.Range
+	if i := known.Find(op.from); i < known.Len() && known.Range(i).Base < op.start {
+		cut = known.Range(i)
+		whole = cut.End()
 	}
-	return ts
+	for r := range known.Ranges(whole) {
+		op.target = max(op.target, r.MaxTimestamp)
+	}
+	switch {
+	case cut.Offsets > 0 && cut.MaxTimestamp >= max(op.target, 0):
+		op.target = max(op.target, 0)
+		op.cold, op.until, op.largest = &cut, whole, true
+	case op.target >= 0:
+		op.place(p)
+	}
 }
 
 // Bounds of the plan for one fetch, and for one of its partitions. Ranges may

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/kafka/batch"
 )
 
 // TestEpochsOfEnds: the latest offset has the leader's epoch, as Kafka's does
@@ -44,4 +45,57 @@ func TestEpochsOfEnds(t *testing.T) {
 			}
 		}
 	})
+}
+
+// timed makes a batch of a record for each time.
+func timed(t *testing.T, codec batch.Codec, times ...int64) []byte {
+	t.Helper()
+	b := batch.NewBuilder(codec, 0)
+	for _, ms := range times {
+		b.Append(batch.Record{Timestamp: ms, Value: []byte("v")})
+	}
+	raw, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// TestLargestTime: of what DeleteRecords has left, wherever that cuts: between
+// objects, between the batches of one, within a batch.
+func TestLargestTime(t *testing.T) {
+	batches := [][]int64{{9, 3}, {2, 8, 8, 7}, {6}, {1, 7}, {7}, {5, 0}}
+	for _, together := range []bool{true, false} { // in one object, or each in its own
+		bubble(t, func(t *testing.T, r *rig) {
+			a := r.start()
+			tp := siltstone.TopicPartition{Topic: a.create("t", 1)}
+			var times []int64
+			for i, b := range batches {
+				times = append(times, b...)
+				acks := int16(-1)
+				if together && i < len(batches)-1 {
+					acks = 1
+				}
+				if _, err := a.produce(tp, acks, timed(t, []batch.Codec{batch.None, batch.Zstd}[i%2], b...)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			epoch, _ := a.Leads(tp)
+			for start := range siltstone.Offset(len(times) + 1) {
+				if _, err := a.trim(tp, start); err != nil {
+					t.Fatal(err)
+				}
+				want := siltstone.TimedOffset{Offset: -1, Timestamp: -1, Epoch: -1}
+				for i, ms := range times[start:] {
+					if ms > want.Timestamp {
+						want = siltstone.TimedOffset{Offset: start + siltstone.Offset(i), Timestamp: ms, Epoch: epoch}
+					}
+				}
+				got, err := a.OffsetForTime(t.Context(), tp, siltstone.TimeMaxTimestamp, -1, siltstone.ReadUncommitted)
+				if err != nil || got != want {
+					t.Errorf("together %v, from %d on: %+v %v, want %+v", together, start, got, err, want)
+				}
+			}
+		})
+	}
 }
