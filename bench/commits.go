@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -208,23 +207,21 @@ func (t *groupTurn) commitLoad(ctx context.Context, title string, ids []string, 
 	}
 	t.add(title+"raw append, p50", "ms", millis(quantile(raw, 0.50)))
 	t.add(title+"raw append, p99", "ms", millis(quantile(raw, 0.99)))
-	t.add(title+"server's CPU per commit", "µs", micros(after.server.cpu-before.server.cpu)/float64(len(commits)))
-	t.add(title+"load's CPU per commit", "µs", micros(after.load.cpu-before.load.cpu)/float64(len(commits)))
+	t.add(title+"server's CPU per commit", "µs", micros(after.cpu-before.cpu)/float64(len(commits)))
+	t.add(title+"load's CPU per commit", "µs", micros(after.loadCPU-before.loadCPU)/float64(len(commits)))
 	return w, all.leave(ctx)
 }
 
 // loadUse is what was used so far, and what Siltstone's appends took.
 type loadUse struct {
-	server, load usage
-	appends      buckets
+	use
+	appends buckets
 }
 
 func (t *groupTurn) use(ctx context.Context) (u loadUse, err error) {
-	all, err := usages(t.s.pid, os.Getpid())
-	if err != nil {
+	if u.use, err = t.s.used(ctx); err != nil {
 		return u, err
 	}
-	u.server, u.load = all[0], all[1]
 	u.appends, err = t.s.groupAppends(ctx)
 	return u, err
 }

@@ -13,15 +13,6 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// GroupSample is one figure of consumer groups, of one turn.
-type GroupSample struct {
-	Round  int
-	System string
-	Figure string
-	Unit   string
-	Value  float64
-}
-
 // groupTurn is a system while its groups are measured.
 type groupTurn struct {
 	o       options
@@ -29,15 +20,15 @@ type groupTurn struct {
 	topic   groupTopic
 	round   int
 	system  string
-	samples []GroupSample
+	figures []Figure
 }
 
 func (t *groupTurn) add(figure, unit string, value float64) {
-	t.samples = append(t.samples, GroupSample{t.round, t.system, figure, unit, value})
+	t.figures = append(t.figures, Figure{0, t.round, t.system, groupsPart, figure, unit, value})
 }
 
 // measureGroups starts a system, measures its groups, and stops it.
-func (o options) measureGroups(ctx context.Context, round int, sys system) ([]GroupSample, error) {
+func (o options) measureGroups(ctx context.Context, round int, sys system) ([]Figure, error) {
 	dir, err := os.MkdirTemp(o.dir, "siltstone-bench-")
 	if err != nil {
 		return nil, err
@@ -48,26 +39,20 @@ func (o options) measureGroups(ctx context.Context, round int, sys system) ([]Gr
 		return nil, err
 	}
 	t := &groupTurn{o: o, s: s, round: round, system: sys.name}
-	windows, err := t.run(ctx)
+	var windows []window
+	err = s.while(ctx, func(ctx context.Context) (err error) { windows, err = t.run(ctx); return err })
 	if err = joinStop(err, s); err != nil {
 		return nil, err
 	}
 	if s.database != "" {
 		err = t.addAppends(ctx, windows)
 	}
-	return t.samples, err
+	return t.figures, err
 }
 
 // run measures all but what only the ledgers tell, of which it returns when it
 // was measured: by the name of the figures.
 func (t *groupTurn) run(ctx context.Context) (windows []window, err error) {
-	ctx, cancel := t.s.untilExit(ctx)
-	defer cancel()
-	defer func() {
-		if err != nil && ctx.Err() != nil {
-			err = context.Cause(ctx) // the rest follows from it
-		}
-	}()
 	if err := t.prepare(ctx); err != nil {
 		return nil, fmt.Errorf("a topic of %d partitions: %w", t.o.groupPartitions, err)
 	}
@@ -98,25 +83,12 @@ func (t *groupTurn) prepare(ctx context.Context) error {
 		return err
 	}
 	defer client.Close()
-	t.topic = groupTopic{fmt.Sprintf("groups-%d", time.Now().UnixNano()), int32(t.o.groupPartitions)}
-	adm := kadm.NewClient(client)
-	if _, err := adm.CreateTopic(ctx, t.topic.partitions, -1, nil, t.topic.name); err != nil {
+	t.topic.partitions = int32(t.o.groupPartitions)
+	if t.topic.name, err = createTopic(ctx, kadm.NewClient(client), t.topic.partitions); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	for led := 0; led < t.o.groupPartitions; time.Sleep(50 * time.Millisecond) {
-		topics, err := adm.ListTopics(ctx, t.topic.name)
-		if err != nil {
-			return err
-		}
-		led = 0
-		for _, p := range topics[t.topic.name].Partitions {
-			if p.Err == nil && p.Leader >= 0 {
-				led++
-			}
-		}
-	}
 	q := kmsg.NewPtrFindCoordinatorRequest()
 	q.CoordinatorKeys = []string{"any"}
 	if _, err := q.RequestWith(ctx, client); err != nil {

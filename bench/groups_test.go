@@ -170,39 +170,43 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// Each aim is met at its limit, and missed above it.
+// Each aim is met at its limit, and missed beyond it.
 func TestAims(t *testing.T) {
-	figures := func(siltstone, kafka float64, over float64) Report {
-		var r Report
-		for _, f := range []struct {
-			figure  string
-			at      float64
-			compare bool
-		}{
-			{"2 members: one leaves, " + toAllAssigned, kafka, true},
-			{"2 members: " + rollingRestart, kafka, true},
-			{"groups: " + heapPerGroup, maxHeapPerGroupKiB, false},
-			{"commits: " + appendsOfShard, maxShardAppends, false},
-			{"commits: " + commitP99, siltstone + maxOverAppendMS, false},
-		} {
-			r.GroupSamples = append(r.GroupSamples, GroupSample{1, siltstoneName, f.figure, "", f.at + over})
-			if f.compare {
-				r.GroupSamples = append(r.GroupSamples, GroupSample{1, "Kafka", f.figure, "", f.at})
+	all := []struct {
+		name  string
+		part  string
+		at    float64
+		kafka float64 // if that is the limit
+		over  float64 // what is too much, or too little
+	}{
+		{"2 members: one leaves, " + toAllAssigned, groupsPart, 100, 100, 1},
+		{"2 members: " + rollingRestart, groupsPart, 100, 100, 1},
+		{"groups: " + heapPerGroup, groupsPart, maxHeapPerGroupKiB, 0, 1},
+		{"commits: " + appendsOfShard, groupsPart, maxShardAppends, 0, 1},
+		{"commits: " + commitP99, groupsPart, 7 + maxOverAppendMS, 0, 1},
+		{"producer's " + toolThroughput, toolsPart, 50, 50, -1},
+		{"producer's " + toolAckP99, toolsPart, 50, 50, 1},
+		{writable + ", after kill -9", startPart, maxWritableMS, 0, 1},
+		{idleRSS + ", fresh", startPart, maxIdleRSSMiB, 0, 1},
+		{idleCPU + ", fresh", startPart, maxIdleCPU, 0, 1},
+	}
+	for _, beyond := range []float64{0, 1} {
+		r := Report{Runs: []Run{{Commit: "abc"}}}
+		for _, f := range all {
+			r.Figures = append(r.Figures, Figure{System: siltstoneName, Part: f.part, Name: f.name, Value: f.at + beyond*f.over})
+			if f.kafka > 0 {
+				r.Figures = append(r.Figures, Figure{System: peerName, Part: f.part, Name: f.name, Value: f.kafka})
 			}
 		}
-		return r
-	}
-	for _, tt := range []struct {
-		over   float64
-		missed int
-	}{{0, 0}, {1, 5}} {
-		r := figures(7, 100, tt.over)
-		r.GroupSamples = append(r.GroupSamples, GroupSample{1, siltstoneName, "commits: " + appendP99, "ms", 7})
-		page := r.groupsMarkdown()
-		if strings.Count(page, "missed") != tt.missed || strings.Count(page, "at most") != 5 {
-			t.Errorf("%v over, %d should be missed of 5:\n%s", tt.over, tt.missed, page)
+		r.Figures = append(r.Figures, Figure{System: siltstoneName, Part: groupsPart, Name: "commits: " + appendP99, Value: 7})
+		var page string
+		for _, part := range allParts {
+			page += r.markdown(part)
 		}
-		if !strings.Contains(page, "an append + 20, 27.0") || !strings.Contains(page, "Kafka's") {
+		if n := strings.Count(page, "missed"); n != int(beyond)*len(all) || strings.Count(page, "at most")+strings.Count(page, "at least") != len(all) {
+			t.Errorf("%v beyond: %d missed of %d:\n%s", beyond, n, len(all), page)
+		}
+		if !strings.Contains(page, "an append + 20, 27.0") || !strings.Contains(page, peerName+"'s") {
 			t.Errorf("limits that depend on other figures:\n%s", page)
 		}
 	}

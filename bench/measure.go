@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -16,25 +17,54 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Sample is one cell, once: records produced, then read back.
+// Sample is one cell, once: records produced, then read back; where it has
+// followers, produced again and read as they come; where it is cold, read from
+// the disk. What is not measured, or not known, is 0.
 type Sample struct {
+	Run    int // where and when: of the report's
 	Round  int
 	System string
-	Cell   string
+	Cell   Cell
 
 	WriteMiBPerSecond     float64
 	WriteRecordsPerSecond float64
 	AckP50Millis          float64
 	AckP99Millis          float64
 	AckMaxMillis          float64
-	WriteCPUPerGiB        float64 // of the server, in seconds; 0: not known
+	WriteCPUPerGiB        float64 // of the server, in seconds
 	LoadCPUPerGiB         float64 // of this program, which has the same cores
-	ReadMiBPerSecond      float64
-	ReadRecordsPerSecond  float64
-	ReadCPUPerGiB         float64
-	PeakRSSMiB            float64 // of the server; 0: not known
-	Duplicates            int64   // records that a retry wrote twice
+	AllocatedPerRecord    float64 // bytes, of the server's heap, while writing
+	PeakRSSMiB            float64 // of the server, writing and reading back
+
+	ReadMiBPerSecond     float64
+	ReadCPUPerGiB        float64
+	ColdReadMiBPerSecond float64
+	ColdReadCPUPerGiB    float64
+
+	TailP50Millis  float64 // from when a record was due until a follower had it
+	TailP99Millis  float64
+	TailCPUPerGiB  float64 // for each GiB to a follower, above what writing takes
+	FollowedAckP99 float64 // of the acknowledgements meanwhile
 }
+
+// turn is a system while its cells are measured.
+type turn struct {
+	o       options
+	s       *server
+	admin   *kadm.Client
+	samples []Sample
+	cold    []coldTopic
+}
+
+// coldTopic is to be read once the server has been restarted.
+type coldTopic struct {
+	workload workload
+	written  written
+	sample   int // its index, or nobodys
+}
+
+// nobodys figures are of what is read to warm up.
+const nobodys = -1
 
 // turn starts a system, warms it up, takes a sample of each cell, and stops it.
 func (o options) turn(ctx context.Context, round int, sys system) (samples []Sample, err error) {
@@ -48,29 +78,28 @@ func (o options) turn(ctx context.Context, round int, sys system) (samples []Sam
 		return nil, err
 	}
 	defer func() { err = joinStop(err, s) }()
+	t := &turn{o: o, s: s}
+	if err := t.s.while(ctx, func(ctx context.Context) error { return t.measureCells(ctx, round, sys.name) }); err != nil {
+		return nil, err
+	}
+	if len(t.cold) > 0 {
+		o.say(round, sys.name, "cold reads")
+		if err := t.readCold(ctx); err != nil {
+			return nil, fmt.Errorf("cold reads: %w", err)
+		}
+	}
+	return t.samples, nil
+}
+
+// while does something with a server that should stay up meanwhile.
+func (s *server) while(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := s.untilExit(ctx)
 	defer cancel()
-	defer func() {
-		if err != nil && ctx.Err() != nil {
-			err = context.Cause(ctx) // the rest follows from it
-		}
-	}()
-	if o.warmUp > 0 {
-		// A JVM compiles what is used often; memory is touched once.
-		if _, err := o.sample(ctx, s, Cell{Producers: 16}, o.warmUp); err != nil {
-			return nil, fmt.Errorf("warming up: %w", err)
-		}
+	err := do(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx) // the rest follows from it
 	}
-	for _, c := range o.cells {
-		o.say(round, sys.name, c.String())
-		sample, err := o.sample(ctx, s, c, o.duration)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", c, err)
-		}
-		sample.Round, sample.System, sample.Cell = round, sys.name, c.String()
-		samples = append(samples, sample)
-	}
-	return samples, nil
+	return err
 }
 
 func joinStop(err error, s *server) error {
@@ -80,89 +109,226 @@ func joinStop(err error, s *server) error {
 	return err
 }
 
-// sample measures one cell on a topic of its own, which it deletes.
-func (o options) sample(ctx context.Context, s *server, c Cell, duration time.Duration) (Sample, error) {
-	client, err := kgo.NewClient(kgo.SeedBrokers(s.addr))
+func (t *turn) measureCells(ctx context.Context, round int, system string) error {
+	client, err := kgo.NewClient(kgo.SeedBrokers(t.s.addr))
 	if err != nil {
-		return Sample{}, err
+		return err
 	}
 	defer client.Close()
-	admin := kadm.NewClient(client)
-	l := workload{addr: s.addr, topic: fmt.Sprintf("bench-%d", time.Now().UnixNano()), payload: newPayload(o.recordBytes), duration: duration}
-	if _, err := admin.CreateTopic(ctx, int32(o.partitions), -1, nil, l.topic); err != nil {
-		return Sample{}, fmt.Errorf("creating a topic: %w", err)
+	t.admin = kadm.NewClient(client)
+	if t.o.warmUp > 0 {
+		// A JVM compiles what is used often; memory is touched once.
+		warm := Cell{RecordBytes: 1024, Partitions: 16, Producers: 16}
+		warm.Cold = slices.ContainsFunc(t.o.cells, func(c Cell) bool { return c.Cold })
+		if _, err := t.sample(ctx, warm, t.o.warmUp); err != nil {
+			return fmt.Errorf("warming up: %w", err)
+		}
+		for i := range t.cold {
+			t.cold[i].sample = nobodys
+		}
+	}
+	for _, c := range t.o.cells {
+		t.o.say(round, system, c.String())
+		sample, err := t.sample(ctx, c, t.o.duration)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c, err)
+		}
+		sample.Round, sample.System, sample.Cell = round, system, c
+		t.samples = append(t.samples, sample)
+	}
+	return nil
+}
+
+// sample measures one cell on topics of its own, which it deletes if nothing
+// else is to be done with them.
+func (t *turn) sample(ctx context.Context, c Cell, duration time.Duration) (sample Sample, err error) {
+	l := workload{addr: t.s.addr, payload: newPayload(c.RecordBytes), duration: duration}
+	if l.topic, err = createTopic(ctx, t.admin, int32(c.Partitions)); err != nil {
+		return sample, err
 	}
 	// What earlier cells left behind is not this one's: dirty pages, garbage.
 	syscall.Sync()
 	runtime.GC()
-	sample, err := o.measure(ctx, s, l, c)
+	w, err := t.writeAndRead(ctx, l, c, &sample)
 	if err != nil {
-		return Sample{}, err
+		return sample, err
 	}
-	if _, err := admin.DeleteTopic(ctx, l.topic); err != nil {
-		return Sample{}, fmt.Errorf("deleting a topic: %w", err)
+	if c.Cold && t.o.cold {
+		t.cold = append(t.cold, coldTopic{l, w, len(t.samples)})
+	} else if _, err := t.admin.DeleteTopic(ctx, l.topic); err != nil {
+		return sample, fmt.Errorf("deleting a topic: %w", err)
 	}
-	return sample, nil
+	if c.Followers == 0 {
+		return sample, nil
+	}
+	if l.topic, err = createTopic(ctx, t.admin, int32(c.Partitions)); err != nil {
+		return sample, err
+	}
+	if err := t.follow(ctx, l, c, &sample); err != nil {
+		return sample, err
+	}
+	_, err = t.admin.DeleteTopic(ctx, l.topic)
+	return sample, err
 }
 
-func (o options) measure(ctx context.Context, s *server, l workload, c Cell) (Sample, error) {
-	if err := resetPeak(s.pid); err != nil {
-		return Sample{}, err
+// createTopic makes a topic, and waits until each of its partitions has a leader.
+func createTopic(ctx context.Context, admin *kadm.Client, partitions int32) (name string, err error) {
+	name = fmt.Sprintf("bench-%d", time.Now().UnixNano())
+	if _, err := admin.CreateTopic(ctx, partitions, -1, nil, name); err != nil {
+		return "", fmt.Errorf("creating a topic: %w", err)
 	}
-	before, err := usages(s.pid, os.Getpid())
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	for {
+		topics, err := admin.ListTopics(ctx, name)
+		if err != nil {
+			return "", fmt.Errorf("waiting for leaders of %d partitions: %w", partitions, err)
+		}
+		led := 0
+		for _, p := range topics[name].Partitions {
+			if p.Err == nil && p.Leader >= 0 {
+				led++
+			}
+		}
+		if led == int(partitions) {
+			return name, nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// writeAndRead measures writing, and reading back what is still in memory.
+func (t *turn) writeAndRead(ctx context.Context, l workload, c Cell, sample *Sample) (w written, err error) {
+	if err := resetPeak(t.s.pid); err != nil {
+		return w, err
+	}
+	before, err := t.s.used(ctx)
 	if err != nil {
-		return Sample{}, err
+		return w, err
 	}
-	var w written
 	g, writing := errgroup.WithContext(ctx)
 	g.Go(func() (err error) { w, err = l.write(writing, c); return err })
-	if o.profileDir != "" && s.profile != "" {
-		g.Go(func() error { return o.saveProfile(writing, s, c.String(), l.duration) })
+	if t.o.profileDir != "" && t.s.profile != "" {
+		g.Go(func() error { return t.o.saveProfile(writing, t.s, c.String(), l.duration) })
 	}
 	if err := g.Wait(); err != nil {
-		return Sample{}, err
+		return w, err
 	}
-	between, err := usages(s.pid, os.Getpid())
+	between, err := t.s.used(ctx)
 	if err != nil {
-		return Sample{}, err
+		return w, err
 	}
-	r, err := l.read(ctx, w)
+	elapsed, err := l.read(ctx, w)
 	if err != nil {
-		return Sample{}, err
+		return w, err
 	}
-	after, err := usages(s.pid)
+	after, err := t.s.used(ctx)
 	if err != nil {
-		return Sample{}, err
+		return w, err
 	}
-	records := float64(w.records())
-	mib := records * float64(l.payload.recordBytes) / (1 << 20)
-	gib := mib / 1024
-	return Sample{
-		WriteMiBPerSecond:     mib / w.elapsed.Seconds(),
-		WriteRecordsPerSecond: records / w.elapsed.Seconds(),
-		AckP50Millis:          millis(quantile(w.acks, 0.50)),
-		AckP99Millis:          millis(quantile(w.acks, 0.99)),
-		AckMaxMillis:          millis(quantile(w.acks, 1)),
-		WriteCPUPerGiB:        (between[0].cpu - before[0].cpu).Seconds() / gib,
-		LoadCPUPerGiB:         (between[1].cpu - before[1].cpu).Seconds() / gib,
-		ReadMiBPerSecond:      mib / r.elapsed.Seconds(),
-		ReadRecordsPerSecond:  records / r.elapsed.Seconds(),
-		ReadCPUPerGiB:         (after[0].cpu - between[0].cpu).Seconds() / gib,
-		PeakRSSMiB:            float64(after[0].peakRSSBytes) / (1 << 20),
-		Duplicates:            r.duplicates,
-	}, nil
+	records, gib := float64(w.records()), l.gib(w.records())
+	sample.WriteMiBPerSecond = gib * 1024 / w.elapsed.Seconds()
+	sample.WriteRecordsPerSecond = records / w.elapsed.Seconds()
+	sample.AckP50Millis = millis(quantile(w.acks, 0.50))
+	sample.AckP99Millis = millis(quantile(w.acks, 0.99))
+	sample.AckMaxMillis = millis(quantile(w.acks, 1))
+	sample.WriteCPUPerGiB = (between.cpu - before.cpu).Seconds() / gib
+	sample.LoadCPUPerGiB = (between.loadCPU - before.loadCPU).Seconds() / gib
+	sample.AllocatedPerRecord = float64(between.allocatedBytes-before.allocatedBytes) / records
+	sample.PeakRSSMiB = float64(after.peakRSSBytes) / (1 << 20)
+	sample.ReadMiBPerSecond = gib * 1024 / elapsed.Seconds()
+	sample.ReadCPUPerGiB = (after.cpu - between.cpu).Seconds() / gib
+	return w, nil
 }
 
-func usages(pids ...int) ([]usage, error) {
-	var all []usage
-	for _, pid := range pids {
-		u, err := readUsage(pid)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, u)
+// follow measures what is read as it is written.
+func (t *turn) follow(ctx context.Context, l workload, c Cell, sample *Sample) error {
+	before, err := t.s.used(ctx)
+	if err != nil {
+		return err
 	}
-	return all, nil
+	f, err := l.writeFollowed(ctx, c)
+	if err != nil {
+		return err
+	}
+	after, err := t.s.used(ctx)
+	if err != nil {
+		return err
+	}
+	writing := sample.WriteCPUPerGiB * l.gib(f.records())
+	sample.TailCPUPerGiB = ((after.cpu - before.cpu).Seconds() - writing) / l.gib(f.delivered)
+	sample.TailP50Millis = millis(quantile(f.delays, 0.50))
+	sample.TailP99Millis = millis(quantile(f.delays, 0.99))
+	sample.FollowedAckP99 = millis(quantile(f.acks, 0.99))
+	return nil
+}
+
+// readCold restarts the server, with nothing of its data in memory, and reads
+// each topic as far as it has not been read since.
+func (t *turn) readCold(ctx context.Context) error {
+	if err := t.s.stop(); err != nil {
+		return err
+	}
+	if err := dropCaches(); err != nil {
+		return err
+	}
+	if err := t.s.launch(ctx); err != nil {
+		return err
+	}
+	return t.s.while(ctx, func(ctx context.Context) error {
+		for _, topic := range t.cold {
+			if err := dropCaches(); err != nil {
+				return err
+			}
+			before, err := t.s.used(ctx)
+			if err != nil {
+				return err
+			}
+			elapsed, err := topic.workload.read(ctx, topic.written)
+			if err != nil {
+				return err
+			}
+			after, err := t.s.used(ctx)
+			if err != nil {
+				return err
+			}
+			if topic.sample == nobodys {
+				continue
+			}
+			gib := topic.workload.gib(topic.written.records())
+			sample := &t.samples[topic.sample]
+			sample.ColdReadMiBPerSecond = gib * 1024 / elapsed.Seconds()
+			sample.ColdReadCPUPerGiB = (after.cpu - before.cpu).Seconds() / gib
+		}
+		return nil
+	})
+}
+
+// dropCaches writes dirty pages out, and has the kernel forget all that it can
+// read again. Only root may.
+func dropCaches() error {
+	syscall.Sync()
+	return os.WriteFile("/proc/sys/vm/drop_caches", []byte("3\n"), 0)
+}
+
+// use is what a server, and the program that measures it, have used so far.
+type use struct {
+	usage
+	loadCPU        time.Duration
+	allocatedBytes int64
+}
+
+func (s *server) used(ctx context.Context) (u use, err error) {
+	if u.usage, err = readUsage(s.pid); err != nil {
+		return u, err
+	}
+	own, err := readUsage(os.Getpid())
+	if err != nil {
+		return u, err
+	}
+	u.loadCPU = own.cpu
+	u.allocatedBytes, err = s.allocated(ctx)
+	return u, err
 }
 
 // saveProfile keeps a CPU profile of the server over the time of what is

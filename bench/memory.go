@@ -84,15 +84,40 @@ func (t *groupTurn) memoryNow(ctx context.Context) (m memoryUse, err error) {
 			return m, err
 		}
 	}
-	if t.s.pid == 0 {
-		return m, nil
-	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", t.s.pid))
-	if err != nil {
-		return m, err
-	}
-	m.rssBytes, err = parseStatus(status, "VmRSS:")
+	m.rssBytes, err = t.s.rss()
 	return m, err
+}
+
+// rss is the server's resident memory.
+func (s *server) rss() (int64, error) {
+	if s.pid == 0 {
+		return 0, nil
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.pid))
+	if err != nil {
+		return 0, err
+	}
+	return parseStatus(status, "VmRSS:")
+}
+
+var allocatedLine = regexp.MustCompile(`(?m)^go_memstats_alloc_bytes_total (\S+)$`)
+
+// allocated is how many bytes a Siltstone has allocated so far; of a JVM it is
+// not to be had from outside.
+func (s *server) allocated(ctx context.Context) (int64, error) {
+	if s.metrics == "" {
+		return 0, nil
+	}
+	page, err := get(ctx, "http://"+s.metrics+"/metrics")
+	if err != nil {
+		return 0, err
+	}
+	m := allocatedLine.FindSubmatch(page)
+	if m == nil {
+		return 0, fmt.Errorf("no %v on a page of metrics", allocatedLine)
+	}
+	bytes, err := strconv.ParseFloat(string(m[1]), 64)
+	return int64(bytes), err
 }
 
 var goHeapLine = regexp.MustCompile(`(?m)^# HeapAlloc = (\d+)$`)
@@ -111,17 +136,15 @@ func goHeap(profiles string) func(ctx context.Context) (int64, error) {
 var javaHeapLine = regexp.MustCompile(`heap\s+total \d+K, used (\d+)K`)
 
 // javaHeap is what a JVM has allocated, after a garbage collection.
-func javaHeap(pid int) func(ctx context.Context) (int64, error) {
-	return func(ctx context.Context) (int64, error) {
-		var out []byte
-		for _, command := range []string{"GC.run", "GC.heap_info"} {
-			var err error
-			if out, err = exec.CommandContext(ctx, "jcmd", strconv.Itoa(pid), command).CombinedOutput(); err != nil {
-				return 0, fmt.Errorf("jcmd %s: %w: %s", command, err, out)
-			}
+func javaHeap(ctx context.Context, pid int) (int64, error) {
+	var out []byte
+	for _, command := range []string{"GC.run", "GC.heap_info"} {
+		var err error
+		if out, err = exec.CommandContext(ctx, "jcmd", strconv.Itoa(pid), command).CombinedOutput(); err != nil {
+			return 0, fmt.Errorf("jcmd %s: %w: %s", command, err, out)
 		}
-		return parseHeap(out, javaHeapLine, 1<<10)
 	}
+	return parseHeap(out, javaHeapLine, 1<<10)
 }
 
 func parseHeap(text []byte, line *regexp.Regexp, unitBytes int64) (int64, error) {

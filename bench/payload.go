@@ -52,9 +52,8 @@ func (p payload) identify(key, value []byte) (producer uint32, number uint64, er
 
 // seen ticks off records that were read back.
 type seen struct {
-	bits       [][]uint64 // by producer, a bit per record
-	missing    int64
-	duplicates int64
+	bits    [][]uint64 // by producer, a bit per record
+	missing int64
 }
 
 func newSeen(produced []uint64) *seen {
@@ -72,8 +71,7 @@ func (s *seen) tick(producer uint32, number uint64) error {
 	}
 	word, bit := &s.bits[producer][number/64], uint64(1)<<(number%64)
 	if *word&bit != 0 {
-		s.duplicates++
-		return nil
+		return fmt.Errorf("record %d of producer %d is there twice", number, producer)
 	}
 	*word |= bit
 	s.missing--

@@ -20,14 +20,18 @@ import (
 const (
 	startTimeout = time.Minute
 	stopTimeout  = 30 * time.Second
+	// readyInterval is how often a server is asked whether it answers.
+	readyInterval = 5 * time.Millisecond
 )
 
-// server is a running system.
+// server is a system that runs.
 type server struct {
-	addr    string // of its Kafka protocol
-	pid     int    // 0: not known, so nothing is known of what it uses
-	profile string // address that serves Go's profiles, if it does
-	metrics string // address that serves Siltstone's metrics, if it does
+	addr    string   // of its Kafka protocol
+	dir     string   // of its data and its output
+	argv    []string // none: somebody else started it and will stop it
+	pid     int      // 0: not known, so nothing is known of what it uses
+	profile string   // address that serves Go's profiles, if it does
+	metrics string   // address that serves Siltstone's metrics, if it does
 
 	heap     func(context.Context) (int64, error) // bytes that are reachable; nil: not known
 	database string                               // of Siltstone's coordinator, to be read once it has stopped
@@ -35,33 +39,36 @@ type server struct {
 	cmd    *exec.Cmd
 	exited chan struct{} // closed once it has, with err
 	err    error
-	log    string
 }
 
-// startServer runs a command, its output in dir, until it answers at addr.
-func startServer(ctx context.Context, dir, addr string, argv ...string) (*server, error) {
-	log, err := os.Create(filepath.Join(dir, "output"))
+// launch runs the server's command until it answers: for the first time, or
+// again on the same folder.
+func (s *server) launch(ctx context.Context) error {
+	log, err := os.OpenFile(s.output(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer log.Close()
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd := exec.CommandContext(ctx, s.argv[0], s.argv[1:]...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = stopTimeout
 	if err := cmd.Start(); err != nil {
-		return nil, err
+		return err
 	}
-	s := &server{addr: addr, pid: cmd.Process.Pid, cmd: cmd, log: log.Name(), exited: make(chan struct{})}
+	exited := make(chan struct{})
+	s.pid, s.cmd, s.exited = cmd.Process.Pid, cmd, exited
 	go func() {
 		s.err = cmd.Wait()
-		close(s.exited)
+		close(exited)
 	}()
 	if err := s.ready(ctx); err != nil {
-		return nil, errors.Join(err, s.stop())
+		return errors.Join(err, s.stop())
 	}
-	return s, nil
+	return nil
 }
+
+func (s *server) output() string { return filepath.Join(s.dir, "output") }
 
 // ready waits until the server answers a client.
 func (s *server) ready(ctx context.Context) error {
@@ -82,7 +89,7 @@ func (s *server) ready(ctx context.Context) error {
 			return fmt.Errorf("%s ended before it answered (%w): %s", s.cmd.Path, s.err, s.lastLines())
 		case <-ctx.Done():
 			return fmt.Errorf("%s does not answer at %s (%w): %s", s.cmd.Path, s.addr, err, s.lastLines())
-		case <-time.After(100 * time.Millisecond):
+		case <-time.After(readyInterval):
 		}
 	}
 }
@@ -90,9 +97,10 @@ func (s *server) ready(ctx context.Context) error {
 // untilExit is a context that ends, with the reason, when the server does.
 func (s *server) untilExit(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
+	exited := s.exited
 	go func() {
 		select {
-		case <-s.exited:
+		case <-exited:
 			cancel(fmt.Errorf("%s ended (%w): %s", s.cmd.Path, s.err, s.lastLines()))
 		case <-ctx.Done():
 		}
@@ -102,14 +110,21 @@ func (s *server) untilExit(ctx context.Context) (context.Context, context.Cancel
 
 func (s *server) lastLines() string {
 	const keep = 2 << 10
-	b, err := os.ReadFile(s.log)
+	b, err := os.ReadFile(s.output())
 	if err != nil {
 		return err.Error()
 	}
 	return string(b[max(0, len(b)-keep):])
 }
 
-// stop ends a server that startServer started; how it ends is no error.
+// kill is kill -9.
+func (s *server) kill() error {
+	err := s.cmd.Process.Kill()
+	<-s.exited
+	return err
+}
+
+// stop ends a server that launch started; how it ends is no error.
 func (s *server) stop() error {
 	if s.cmd == nil {
 		return nil

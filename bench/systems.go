@@ -11,25 +11,31 @@ import (
 // system is something that speaks Kafka's protocol and can be started afresh,
 // its data in an empty folder.
 type system struct {
-	name  string
-	start func(ctx context.Context, dir string) (*server, error)
+	name    string
+	prepare func(ctx context.Context, dir string) (*server, error) // all but launching it
+}
+
+func (sys system) start(ctx context.Context, dir string) (*server, error) {
+	s, err := sys.prepare(ctx, dir)
+	if err != nil || s.argv == nil {
+		return s, err
+	}
+	return s, s.launch(ctx)
 }
 
 // siltstone is this tree's binary as siltstone dev: an agent, its bucket and
 // its coordinator in one process.
 func siltstone(binary string) system {
-	return system{siltstoneName, func(ctx context.Context, dir string) (*server, error) {
+	return system{siltstoneName, func(_ context.Context, dir string) (*server, error) {
 		addrs, err := freeAddrs(3)
 		if err != nil {
 			return nil, err
 		}
 		data := filepath.Join(dir, "data")
-		s, err := startServer(ctx, dir, addrs[0], binary, "dev", "--data", data, "--kafka", addrs[0], "--http", addrs[1], "--pprof", addrs[2])
-		if err != nil {
-			return nil, err
-		}
-		s.metrics, s.profile, s.heap, s.database = addrs[1], addrs[2], goHeap(addrs[2]), filepath.Join(data, "cluster.db")
-		return s, nil
+		return &server{
+			addr: addrs[0], metrics: addrs[1], profile: addrs[2], heap: goHeap(addrs[2]), database: filepath.Join(data, "cluster.db"), dir: dir,
+			argv: []string{binary, "dev", "--data", data, "--kafka", addrs[0], "--http", addrs[1], "--pprof", addrs[2]},
+		}, nil
 	}}
 }
 
@@ -61,11 +67,9 @@ func kafka(jars string) system {
 		if out, err := exec.CommandContext(ctx, format[0], format[1:]...).CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("formatting Kafka's storage: %w: %s", err, out)
 		}
-		s, err := startServer(ctx, dir, addrs[0], append(java, "kafka.Kafka", settings)...)
-		if err == nil {
-			s.heap = javaHeap(s.pid)
-		}
-		return s, err
+		s := &server{addr: addrs[0], dir: dir, argv: append(java, "kafka.Kafka", settings)}
+		s.heap = func(ctx context.Context) (int64, error) { return javaHeap(ctx, s.pid) }
+		return s, nil
 	}}
 }
 

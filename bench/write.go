@@ -41,19 +41,43 @@ func (w written) records() (n int64) {
 	return n
 }
 
+// gib is how much so many records are, keys and values.
+func (l workload) gib(records int64) float64 {
+	return float64(records) * float64(l.payload.recordBytes) / (1 << 30)
+}
+
 // write produces the cell's records with acks=all and waits until all are
-// acknowledged. Each producer is a client with a connection of its own.
+// acknowledged.
 func (l workload) write(ctx context.Context, c Cell) (written, error) {
-	producers := make([]*producer, c.Producers)
-	for i := range producers {
+	producers, err := l.producers(c)
+	if err != nil {
+		return written{}, err
+	}
+	defer closeProducers(producers)
+	return l.run(ctx, producers, time.Now())
+}
+
+// producers are clients, each with a connection of its own.
+func (l workload) producers(c Cell) (all []*producer, err error) {
+	for i := range c.Producers {
 		p, err := newProducer(l, c, i)
 		if err != nil {
-			return written{}, err
+			closeProducers(all)
+			return nil, err
 		}
-		defer p.client.Close()
-		producers[i] = p
+		all = append(all, p)
 	}
-	start := time.Now()
+	return all, nil
+}
+
+func closeProducers(all []*producer) {
+	for _, p := range all {
+		p.client.Close()
+	}
+}
+
+// run has producers write what their schedule, which begins at start, has for them.
+func (l workload) run(ctx context.Context, producers []*producer, start time.Time) (written, error) {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, p := range producers {
 		g.Go(func() error { return p.run(ctx, start, l.duration) })
@@ -82,13 +106,13 @@ type producer struct {
 	err  error
 }
 
+// newProducer is idempotent, as clients are by default, with up to five
+// requests in flight.
 func newProducer(l workload, c Cell, i int) (*producer, error) {
 	opts := []kgo.Opt{
 		kgo.SeedBrokers(l.addr),
 		kgo.DefaultProduceTopic(l.topic),
 		kgo.RequiredAcks(kgo.AllISRAcks()),
-		kgo.DisableIdempotentWrite(),               // on both sides
-		kgo.MaxProduceRequestsInflightPerBroker(5), // Java's default
 		kgo.ProducerBatchCompression(kgo.NoCompression()),
 		kgo.RecordPartitioner(kgo.StickyPartitioner()),
 		kgo.MaxBufferedBytes(windowBytes / c.Producers),

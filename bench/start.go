@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+const (
+	// settling is how long a server may tidy up after a load before it is idle.
+	settling = 30 * time.Second
+	idleTime = 10 * time.Second
+)
+
+// startTurn is a system while it is measured how it starts and rests.
+type startTurn struct {
+	o       options
+	s       *server
+	round   int
+	system  string
+	figures []Figure
+}
+
+func (t *startTurn) add(name, unit string, value float64) {
+	t.figures = append(t.figures, Figure{0, t.round, t.system, startPart, name, unit, value})
+}
+
+// measureStart starts a system on an empty folder, leaves it alone, loads it,
+// leaves it alone again, kills it and starts it again.
+func (o options) measureStart(ctx context.Context, round int, sys system) (figures []Figure, err error) {
+	dir, err := os.MkdirTemp(o.dir, "siltstone-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	o.say(round, sys.name, "starting and resting")
+	s, err := sys.prepare(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	t := &startTurn{o: o, s: s, round: round, system: sys.name}
+	begin := time.Now()
+	if err := s.launch(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { err = joinStop(err, s) }()
+	topic, err := t.firstRecord(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	t.add(writable+", empty folder", "ms", millis(time.Since(begin)))
+	if err := t.idle(ctx, "fresh"); err != nil {
+		return nil, err
+	}
+	l := workload{addr: s.addr, topic: topic, payload: newPayload(1024), duration: o.duration}
+	if err := s.while(ctx, func(ctx context.Context) error {
+		_, err := l.write(ctx, Cell{RecordBytes: 1024, Partitions: 1, Producers: 16, BatchBytes: javaBatchBytes})
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	time.Sleep(settling)
+	if err := t.idle(ctx, "after a load"); err != nil {
+		return nil, err
+	}
+	if err := s.kill(); err != nil {
+		return nil, err
+	}
+	begin = time.Now()
+	if err := s.launch(ctx); err != nil {
+		return nil, err
+	}
+	if _, err := t.firstRecord(ctx, topic); err != nil {
+		return nil, err
+	}
+	t.add(writable+", after kill -9", "ms", millis(time.Since(begin)))
+	return t.figures, nil
+}
+
+// firstRecord waits until a record is acknowledged, of a new topic if none is named.
+func (t *startTurn) firstRecord(ctx context.Context, topic string) (string, error) {
+	client, err := kgo.NewClient(kgo.SeedBrokers(t.s.addr), kgo.AlwaysRetryEOF(), kgo.RecordDeliveryTimeout(startTimeout),
+		kgo.MetadataMinAge(10*time.Millisecond), kgo.RetryBackoffFn(func(int) time.Duration { return readyInterval }))
+	if err != nil {
+		return "", err
+	}
+	defer client.Close()
+	if topic == "" {
+		if topic, err = createTopic(ctx, kadm.NewClient(client), 1); err != nil {
+			return "", err
+		}
+	}
+	err = client.ProduceSync(ctx, &kgo.Record{Topic: topic, Value: []byte("x")}).FirstErr()
+	return topic, err
+}
+
+// idle measures a server that nobody asks anything.
+func (t *startTurn) idle(ctx context.Context, when string) error {
+	before, err := readUsage(t.s.pid)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(idleTime):
+	}
+	after, err := readUsage(t.s.pid)
+	if err != nil {
+		return err
+	}
+	rss, err := t.s.rss()
+	if err != nil {
+		return err
+	}
+	t.add(idleCPU+", "+when, "% of a core", 100*(after.cpu-before.cpu).Seconds()/idleTime.Seconds())
+	t.add(idleRSS+", "+when, "MiB", float64(rss)/(1<<20))
+	return nil
+}
