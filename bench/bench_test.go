@@ -153,7 +153,8 @@ func TestQuantile(t *testing.T) {
 
 func TestSpread(t *testing.T) {
 	for want, figures := range map[string][]float64{
-		"–":                        {0, 0},
+		"–":                        {},
+		"0.00 (0.00–0.00)":         {0, 0},
 		"1,235":                    {1234.6},
 		"2.00 (1.00–30.0)":         {30, 1, 2},
 		"15.0 (10.0–20.0)":         {20, 10},

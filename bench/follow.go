@@ -33,11 +33,8 @@ func (l workload) writeFollowed(ctx context.Context, c Cell) (f followed, err er
 		}
 		defer followers[i].client.Close()
 	}
-	if err := l.mark(ctx, producers[0].client); err != nil {
-		return f, err
-	}
 	for _, one := range followers {
-		if err := one.awaitMark(ctx); err != nil {
+		if err := one.catchUp(ctx); err != nil {
 			return f, err
 		}
 	}
@@ -64,11 +61,6 @@ func (l workload) writeFollowed(ctx context.Context, c Cell) (f followed, err er
 	return f, nil
 }
 
-// mark writes a record without a key, by which followers know that they follow.
-func (l workload) mark(ctx context.Context, client *kgo.Client) error {
-	return client.ProduceSync(ctx, &kgo.Record{Value: []byte("here it begins")}).FirstErr()
-}
-
 // follower is a consumer of all partitions, without a group.
 type follower struct {
 	client  *kgo.Client
@@ -86,18 +78,18 @@ func (l workload) newFollower(c Cell) (*follower, error) {
 	return &follower{client: client, payload: l.payload, cell: c}, err
 }
 
-func (f *follower) awaitMark(ctx context.Context) error {
+// catchUp reads what is there: of each partition what touch has written.
+func (f *follower) catchUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stallTimeout)
 	defer cancel()
-	for {
+	for touches := 0; touches < f.cell.Partitions*touchesEach; {
 		fetches := f.client.PollFetches(ctx)
 		if err := fetches.Err(); err != nil {
-			return fmt.Errorf("waiting to follow: %w", err)
+			return fmt.Errorf("catching up: %w", err)
 		}
-		if fetches.NumRecords() > 0 {
-			return nil
-		}
+		touches += fetches.NumRecords()
 	}
+	return nil
 }
 
 // follow reads until it has all records, whose schedule began at start.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -143,12 +144,9 @@ func (t *turn) measureCells(ctx context.Context, round int, system string) error
 // else is to be done with them.
 func (t *turn) sample(ctx context.Context, c Cell, duration time.Duration) (sample Sample, err error) {
 	l := workload{addr: t.s.addr, payload: newPayload(c.RecordBytes), duration: duration}
-	if l.topic, err = createTopic(ctx, t.admin, int32(c.Partitions)); err != nil {
+	if err := t.prepare(ctx, &l, c); err != nil {
 		return sample, err
 	}
-	// What earlier cells left behind is not this one's: dirty pages, garbage.
-	syscall.Sync()
-	runtime.GC()
 	w, err := t.writeAndRead(ctx, l, c, &sample)
 	if err != nil {
 		return sample, err
@@ -161,7 +159,7 @@ func (t *turn) sample(ctx context.Context, c Cell, duration time.Duration) (samp
 	if c.Followers == 0 {
 		return sample, nil
 	}
-	if l.topic, err = createTopic(ctx, t.admin, int32(c.Partitions)); err != nil {
+	if err := t.prepare(ctx, &l, c); err != nil {
 		return sample, err
 	}
 	if err := t.follow(ctx, l, c, &sample); err != nil {
@@ -171,7 +169,44 @@ func (t *turn) sample(ctx context.Context, c Cell, duration time.Duration) (samp
 	return sample, err
 }
 
-// createTopic makes a topic, and waits until each of its partitions has a leader.
+// prepare makes a topic that is ready to be measured.
+func (t *turn) prepare(ctx context.Context, l *workload, c Cell) (err error) {
+	if l.topic, err = createTopic(ctx, t.admin, int32(c.Partitions)); err != nil {
+		return err
+	}
+	if err := l.touch(ctx, c.Partitions); err != nil {
+		return err
+	}
+	return t.s.settle(ctx)
+}
+
+// settle waits until what is left of earlier cells is done, which is not the
+// next one's: dirty pages, garbage, and a server that makes and deletes
+// partitions after it has said that it did.
+func (s *server) settle(ctx context.Context) error {
+	syscall.Sync()
+	runtime.GC()
+	const look, atMost, busy = 500 * time.Millisecond, 20 * time.Second, 0.1
+	for begin := time.Now(); s.pid != 0 && time.Since(begin) < atMost; {
+		before, err := readUsage(s.pid)
+		if err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(look):
+		}
+		after, err := readUsage(s.pid)
+		if err != nil || (after.cpu-before.cpu).Seconds() < busy*look.Seconds() {
+			return err
+		}
+	}
+	return nil
+}
+
+// createTopic makes a topic, and waits until each of its partitions has a leader
+// that knows that it is: a client that asks too early waits for 5 s.
 func createTopic(ctx context.Context, admin *kadm.Client, partitions int32) (name string, err error) {
 	name = fmt.Sprintf("bench-%d", time.Now().UnixNano())
 	if _, err := admin.CreateTopic(ctx, partitions, -1, nil, name); err != nil {
@@ -180,18 +215,12 @@ func createTopic(ctx context.Context, admin *kadm.Client, partitions int32) (nam
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	for {
-		topics, err := admin.ListTopics(ctx, name)
-		if err != nil {
-			return "", fmt.Errorf("waiting for leaders of %d partitions: %w", partitions, err)
-		}
-		led := 0
-		for _, p := range topics[name].Partitions {
-			if p.Err == nil && p.Leader >= 0 {
-				led++
-			}
-		}
-		if led == int(partitions) {
+		ends, err := admin.ListEndOffsets(ctx, name)
+		if err == nil && ends.Error() == nil && len(ends[name]) == int(partitions) {
 			return name, nil
+		}
+		if ctx.Err() != nil {
+			return "", fmt.Errorf("waiting for leaders of %d partitions: %w", partitions, errors.Join(err, ends.Error()))
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -255,8 +284,10 @@ func (t *turn) follow(ctx context.Context, l workload, c Cell, sample *Sample) e
 	if err != nil {
 		return err
 	}
-	writing := sample.WriteCPUPerGiB * l.gib(f.records())
-	sample.TailCPUPerGiB = ((after.cpu - before.cpu).Seconds() - writing) / l.gib(f.delivered)
+	if c.Followers > 1 { // one drowns in the noise
+		writing := sample.WriteCPUPerGiB * l.gib(f.records())
+		sample.TailCPUPerGiB = ((after.cpu - before.cpu).Seconds() - writing) / l.gib(f.delivered)
+	}
 	sample.TailP50Millis = millis(quantile(f.delays, 0.50))
 	sample.TailP99Millis = millis(quantile(f.delays, 0.99))
 	sample.FollowedAckP99 = millis(quantile(f.acks, 0.99))

@@ -37,6 +37,9 @@ func (l workload) read(ctx context.Context, w written) (time.Duration, error) {
 				return 0, fmt.Errorf("partition %d: offset %d where %d should be", r.Partition, r.Offset, next[r.Partition])
 			}
 			next[r.Partition]++
+			if len(r.Key) == 0 { // a touch
+				continue
+			}
 			producer, number, err := l.payload.identify(r.Key, r.Value)
 			if err == nil {
 				err = seen.tick(producer, number)

@@ -101,7 +101,7 @@ func (t table) write(b *strings.Builder, r *Report) {
 		first := samples[0]
 		fmt.Fprintf(b, "| %s | %s |", first.Cell, first.System)
 		for _, c := range t.columns {
-			fmt.Fprintf(b, " %s |", spread(c.of(samples)))
+			fmt.Fprintf(b, " %s |", spread(c.known(samples)))
 		}
 		switch {
 		case t.aim != nil && first.System == siltstoneName:
@@ -113,10 +113,12 @@ func (t table) write(b *strings.Builder, r *Report) {
 	}
 }
 
-// of gives the column's figures.
-func (c column) of(samples []Sample) (figures []float64) {
+// known are the column's figures; 0 is none.
+func (c column) known(samples []Sample) (figures []float64) {
 	for _, s := range samples {
-		figures = append(figures, c.figure(s))
+		if f := c.figure(s); f != 0 {
+			figures = append(figures, f)
+		}
 	}
 	return figures
 }
@@ -148,7 +150,7 @@ func distinct[S any](samples []S, field func(S) string) (all []string) {
 
 // spread is "median (lowest to highest)".
 func spread(figures []float64) string {
-	if len(figures) == 0 || slices.Max(figures) == 0 && slices.Min(figures) == 0 {
+	if len(figures) == 0 {
 		return "–"
 	}
 	slices.Sort(figures)
