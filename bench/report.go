@@ -44,12 +44,24 @@ func newReport(o options, args []string) Report {
 	return Report{Runs: []Run{{
 		Date:     time.Now().UTC().Format("2006-01-02"),
 		Commit:   output("git", "describe", "--always", "--dirty"),
-		Command:  strings.Join(append([]string{"bench/run"}, args...), " "),
+		Command:  command(args),
 		Machine:  machine(),
 		Rounds:   o.rounds,
 		Duration: o.duration.String(),
 		WarmUp:   o.warmUp.String(),
 	}}}
+}
+
+// command is what a shell would be told.
+func command(args []string) string {
+	words := []string{"bench/run"}
+	for _, arg := range args {
+		if strings.ContainsAny(arg, " *?$|()[]") {
+			arg = "'" + arg + "'"
+		}
+		words = append(words, arg)
+	}
+	return strings.Join(words, " ")
 }
 
 func (s Sample) key() string { return s.Cell.String() + "\x00" + s.System }
