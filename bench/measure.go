@@ -2,15 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -56,16 +53,6 @@ type turn struct {
 	samples []Sample
 	cold    []coldTopic
 }
-
-// coldTopic is to be read once the server has been restarted.
-type coldTopic struct {
-	workload workload
-	written  written
-	sample   int // its index, or nobodys
-}
-
-// nobodys figures are of what is read to warm up.
-const nobodys = -1
 
 // turn starts a system, warms it up, takes a sample of each cell, and stops it.
 func (o options) turn(ctx context.Context, round int, sys system) (samples []Sample, err error) {
@@ -169,63 +156,6 @@ func (t *turn) sample(ctx context.Context, c Cell, duration time.Duration) (samp
 	return sample, err
 }
 
-// prepare makes a topic that is ready to be measured.
-func (t *turn) prepare(ctx context.Context, l *workload, c Cell) (err error) {
-	if l.topic, err = createTopic(ctx, t.admin, int32(c.Partitions)); err != nil {
-		return err
-	}
-	if err := l.touch(ctx, c.Partitions); err != nil {
-		return err
-	}
-	return t.s.settle(ctx)
-}
-
-// settle waits until what is left of earlier cells is done, which is not the
-// next one's: dirty pages, garbage, and a server that makes and deletes
-// partitions after it has said that it did.
-func (s *server) settle(ctx context.Context) error {
-	syscall.Sync()
-	runtime.GC()
-	const look, atMost, busy = 500 * time.Millisecond, 20 * time.Second, 0.1
-	for begin := time.Now(); s.pid != 0 && time.Since(begin) < atMost; {
-		before, err := readUsage(s.pid)
-		if err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(look):
-		}
-		after, err := readUsage(s.pid)
-		if err != nil || (after.cpu-before.cpu).Seconds() < busy*look.Seconds() {
-			return err
-		}
-	}
-	return nil
-}
-
-// createTopic makes a topic, and waits until each of its partitions has a leader
-// that knows that it is: a client that asks too early waits for 5 s.
-func createTopic(ctx context.Context, admin *kadm.Client, partitions int32) (name string, err error) {
-	name = fmt.Sprintf("bench-%d", time.Now().UnixNano())
-	if _, err := admin.CreateTopic(ctx, partitions, -1, nil, name); err != nil {
-		return "", fmt.Errorf("creating a topic: %w", err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
-	for {
-		ends, err := admin.ListEndOffsets(ctx, name)
-		if err == nil && ends.Error() == nil && len(ends[name]) == int(partitions) {
-			return name, nil
-		}
-		if ctx.Err() != nil {
-			return "", fmt.Errorf("waiting for leaders of %d partitions: %w", partitions, errors.Join(err, ends.Error()))
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-}
-
 // writeAndRead measures writing, and reading back what is still in memory.
 func (t *turn) writeAndRead(ctx context.Context, l workload, c Cell, sample *Sample) (w written, err error) {
 	if err := resetPeak(t.s.pid); err != nil {
@@ -292,74 +222,6 @@ func (t *turn) follow(ctx context.Context, l workload, c Cell, sample *Sample) e
 	sample.TailP99Millis = millis(quantile(f.delays, 0.99))
 	sample.FollowedAckP99 = millis(quantile(f.acks, 0.99))
 	return nil
-}
-
-// readCold restarts the server, with nothing of its data in memory, and reads
-// each topic as far as it has not been read since.
-func (t *turn) readCold(ctx context.Context) error {
-	if err := t.s.stop(); err != nil {
-		return err
-	}
-	if err := dropCaches(); err != nil {
-		return err
-	}
-	if err := t.s.launch(ctx); err != nil {
-		return err
-	}
-	return t.s.while(ctx, func(ctx context.Context) error {
-		for _, topic := range t.cold {
-			if err := dropCaches(); err != nil {
-				return err
-			}
-			before, err := t.s.used(ctx)
-			if err != nil {
-				return err
-			}
-			elapsed, err := topic.workload.read(ctx, topic.written)
-			if err != nil {
-				return err
-			}
-			after, err := t.s.used(ctx)
-			if err != nil {
-				return err
-			}
-			if topic.sample == nobodys {
-				continue
-			}
-			gib := topic.workload.gib(topic.written.records())
-			sample := &t.samples[topic.sample]
-			sample.ColdReadMiBPerSecond = gib * 1024 / elapsed.Seconds()
-			sample.ColdReadCPUPerGiB = (after.cpu - before.cpu).Seconds() / gib
-		}
-		return nil
-	})
-}
-
-// dropCaches writes dirty pages out, and has the kernel forget all that it can
-// read again. Only root may.
-func dropCaches() error {
-	syscall.Sync()
-	return os.WriteFile("/proc/sys/vm/drop_caches", []byte("3\n"), 0)
-}
-
-// use is what a server, and the program that measures it, have used so far.
-type use struct {
-	usage
-	loadCPU        time.Duration
-	allocatedBytes int64
-}
-
-func (s *server) used(ctx context.Context) (u use, err error) {
-	if u.usage, err = readUsage(s.pid); err != nil {
-		return u, err
-	}
-	own, err := readUsage(os.Getpid())
-	if err != nil {
-		return u, err
-	}
-	u.loadCPU = own.cpu
-	u.allocatedBytes, err = s.allocated(ctx)
-	return u, err
 }
 
 // saveProfile keeps a CPU profile of the server over the time of what is

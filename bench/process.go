@@ -164,6 +164,26 @@ func readUsage(pid int) (u usage, err error) {
 	return u, err
 }
 
+// use is what a server, and the program that measures it, have used so far.
+type use struct {
+	usage
+	loadCPU        time.Duration
+	allocatedBytes int64
+}
+
+func (s *server) used(ctx context.Context) (u use, err error) {
+	if u.usage, err = readUsage(s.pid); err != nil {
+		return u, err
+	}
+	own, err := readUsage(os.Getpid())
+	if err != nil {
+		return u, err
+	}
+	u.loadCPU = own.cpu
+	u.allocatedBytes, err = s.allocated(ctx)
+	return u, err
+}
+
 // parseCPU adds utime, stime, cutime and cstime (fields 14 to 17) of
 // /proc/pid/stat, in ticks of 10 ms. The name in field 2 may hold anything.
 func parseCPU(stat []byte) (time.Duration, error) {
