@@ -68,12 +68,9 @@ func (g *classic) turnAway(r *Join) {
 	g.joined()
 }
 
-// handOut tells a new member its id, with which it is to join.
+// handOut tells a new member its id, with which it is to join. Beyond
+// maxPending the oldest one is forgotten: who joins with that begins anew.
 func (g *classic) handOut(r *Join) {
-	if len(g.pending) >= maxPending {
-		g.m.refuseJoin(r, "", ErrGroupFull)
-		return
-	}
 	id := g.m.newMemberID(r)
 	p := &pendingMember{}
 	p.over.due = func() {
@@ -86,7 +83,11 @@ func (g *classic) handOut(r *Join) {
 		g.pending = map[string]*pendingMember{}
 	}
 	g.pending[id] = p
+	p.place = g.m.pending.PushBack(p)
 	g.m.refuseJoin(r, id, ErrMemberIDRequired)
+	if oldest := g.m.pending.Front(); g.m.pending.Len() > maxPending {
+		oldest.Value.(*pendingMember).over.due() //nolint:forcetypeassert // nothing else is in the list
+	}
 }
 
 // dropPending says whether an id was handed out and not used.
@@ -96,6 +97,7 @@ func (g *classic) dropPending(id string) bool {
 		return false
 	}
 	g.m.deadlines.clear(&p.over)
+	g.m.pending.Remove(p.place)
 	delete(g.pending, id)
 	return true
 }

@@ -112,15 +112,27 @@ func TestPendingIsWaitedFor(t *testing.T) {
 	must(t, "join after leaving", w.answer(third.asks()), ErrUnknownMember)
 }
 
+// TestPendingAreBounded: over all groups of a shard, and it is the oldest that
+// are forgotten, with the groups that were there for them alone.
 func TestPendingAreBounded(t *testing.T) {
 	w := newWorld(t)
-	for i := range maxPending + 1 {
-		r := w.client("g", "client").asks()
-		must(t, fmt.Sprint("id ", i), r.Err, map[bool]error{true: ErrMemberIDRequired, false: ErrGroupFull}[i < maxPending])
+	first, second := w.client("first", "client"), w.client("second", "client")
+	for _, c := range []*client{first, second} {
+		c.id = c.asks().MemberID
 	}
+	for i := range maxPending - 1 {
+		must(t, fmt.Sprint("id ", i), w.client(fmt.Sprint("g", i), "client").asks().Err, ErrMemberIDRequired)
+	}
+	if len(w.m.groups) != maxPending || w.m.pending.Len() != maxPending {
+		t.Errorf("%d groups and %d ids, want %d", len(w.m.groups), w.m.pending.Len(), maxPending)
+	}
+	must(t, "join with an id that is forgotten", w.answer(first.asks()), ErrUnknownMember)
+	second.joins()
+	w.settle()
+	w.is("second", CompletingRebalance, 1, 1)
 	w.pass(10 * time.Second)
-	if len(w.m.groups) != 0 || len(w.m.deadlines.heap) != 1 {
-		t.Errorf("%d groups and %d deadlines are left", len(w.m.groups), len(w.m.deadlines.heap))
+	if len(w.m.groups) != 1 || w.m.pending.Len() != 0 {
+		t.Errorf("%d groups and %d ids are left", len(w.m.groups), w.m.pending.Len())
 	}
 }
 

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"container/list"
 	"fmt"
 	"maps"
 	"slices"
@@ -45,6 +46,7 @@ type Machine struct {
 	fold      *State
 	now       time.Time // of the present event
 	groups    map[string]*classic
+	pending   list.List // of *pendingMember, of all groups, oldest first
 	deadlines deadlines
 	retention deadline
 

@@ -2,6 +2,7 @@ package group
 
 import (
 	"bytes"
+	"container/list"
 	"fmt"
 	"slices"
 )
@@ -84,8 +85,12 @@ func (m *Machine) newMemberID(r *Join) string {
 }
 
 // pendingMember has been told its id, and is to join with it (KIP-394).
-type pendingMember struct{ over deadline }
+type pendingMember struct {
+	over  deadline
+	place *list.Element // among all of the shard, oldest first
+}
 
-// maxPending bounds ids handed out for which nobody came yet: no more members
-// than that fit an entry.
-const maxPending = 10_000
+// maxPending bounds the ids of a shard's groups that were handed out and for
+// which nobody came yet: each may be in a group that is there for it alone, and
+// takes about 1.3 KB then. A client comes back within milliseconds.
+const maxPending = 2000
