@@ -22,18 +22,14 @@ var (
 	errIdle         = errors.New("idle")
 	errSlowFrame    = errors.New("request took too long to arrive")
 	errSlowReader   = errors.New("client does not read its answers")
-	errTLS          = errors.New("TLS on a plaintext port")
-	errHTTP         = errors.New("HTTP on a Kafka port")
+	errTLS          = errors.New("TLS on a plaintext port: clients are to have security.protocol=PLAINTEXT")
+	errHTTP         = errors.New("HTTP on a Kafka port: HTTP has another")
 	errFrameTooLong = errors.New("request too large")
 	errMalformed    = errors.New("malformed request")
 	errUnknownAPI   = errors.New("unknown API or version")
 	errNoReply      = errors.New("error of a request without a reply") // acks=0
 	errStopping     = errors.New("server stops")
 )
-
-// trusted is the size of a frame that memory is allocated for before a byte of
-// it has come. A longer one must prove itself by so many bytes first.
-const trusted = 1 << 20
 
 const (
 	sizeBytes   = 4
@@ -76,6 +72,16 @@ func (r *request) shrink(factor int64) {
 	r.account(int64(r.size)*factor - r.held)
 }
 
+// grow takes more memory for what the request has become, if there is any.
+func (r *request) grow(bytes int64) bool {
+	if !r.server.memory.TryAcquire(bytes) {
+		return false
+	}
+	r.held += bytes
+	r.server.metrics.held.Add(float64(bytes))
+	return true
+}
+
 // account changes what the request holds of the server's memory, downward.
 func (r *request) account(change int64) {
 	r.held += change
@@ -96,8 +102,8 @@ type frameReader struct {
 }
 
 // next waits for a frame and reads it. Its memory is taken before it is
-// allocated, and the rest of the frame stays unread until there is enough.
-// The error is one of the reasons above, wrapped, or ctx's.
+// allocated (arrive.go), and what comes after it stays unread until there is
+// enough. The error is one of the reasons above, wrapped, or ctx's.
 func (f *frameReader) next(ctx context.Context) (*request, error) {
 	if err := f.await(); err != nil {
 		return nil, err
@@ -116,17 +122,41 @@ func (f *frameReader) next(ctx context.Context) (*request, error) {
 	if size > limits.FrameBytes || r.held > int64(limits.MemoryBytes) {
 		return nil, fmt.Errorf("%w: %s of %d bytes", errFrameTooLong, r.api.name, size)
 	}
-	if err := f.server.memory.Acquire(ctx, r.held); err != nil {
+	r.size = size
+	if err := f.read(ctx, r); err != nil {
 		return nil, err
 	}
-	f.server.metrics.held.Add(float64(r.held))
-	r.size = size
-	if err := f.body(r); err != nil {
+	if err := f.header(r); err != nil {
 		r.release()
 		return nil, err
 	}
 	f.first = false
 	return r, nil
+}
+
+// read reads the rest of a frame, and takes the memory that the request is to have.
+func (f *frameReader) read(ctx context.Context, r *request) error {
+	there, err := f.isThere(r.size)
+	if err != nil {
+		return err
+	}
+	var arriving arrival
+	if !there {
+		arriving = arrival{reader: f, size: r.size}
+		defer arriving.end()
+		if r.frame, err = arriving.read(ctx); err != nil {
+			return err
+		}
+	}
+	if err := f.server.memory.Acquire(ctx, r.held); err != nil {
+		return err
+	}
+	f.server.metrics.held.Add(float64(r.held))
+	if there {
+		r.frame = newBuffer(r.size)
+		_, _ = io.ReadFull(f.in, r.frame.b) // of the read buffer
+	}
+	return nil
 }
 
 // await waits for the first byte of a frame.
@@ -194,26 +224,8 @@ func (f *frameReader) prefix() (size int, r *request, err error) {
 	return int(length), r, gone(err)
 }
 
-// body reads the rest of a frame and parses its header.
-func (f *frameReader) body(r *request) error {
-	if f.in.Buffered() < r.size {
-		if err := f.deadline(time.Now().Add(f.server.limits.Frame)); err != nil {
-			return gone(err)
-		}
-	}
-	r.frame = newBuffer(min(r.size, trusted))
-	if _, err := io.ReadFull(f.in, r.frame.b); err != nil {
-		return slowOrGone(err)
-	}
-	if r.size > trusted {
-		first := r.frame
-		r.frame = newBuffer(r.size)
-		copy(r.frame.b, first.b)
-		first.free()
-		if _, err := io.ReadFull(f.in, r.frame.b[trusted:]); err != nil {
-			return slowOrGone(err)
-		}
-	}
+// header parses a frame's header.
+func (f *frameReader) header(r *request) error {
 	r.arrived = time.Now()
 	f.server.metrics.received.Add(float64(r.size + sizeBytes))
 	in := kbin.Reader{Src: r.frame.b[prefixBytes-sizeBytes:]}

@@ -2,7 +2,9 @@ package kafka
 
 import (
 	"encoding/binary"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,34 +14,80 @@ import (
 	"github.com/siltstone-io/siltstone/kafka/batch"
 )
 
-// TestLengthOnly: who announces a large request and sends none of it costs no
-// memory but the right to it, and not for long.
+// TestLengthOnly: who announces a large request and sends none of it, or a
+// little, costs no more than a few times what came, and nobody else waits for
+// what they announce.
 func TestLengthOnly(t *testing.T) {
 	inBubble(t, asUsual, func(t *testing.T, f *fixture, p *pipes) {
-		c := p.dial(t)
 		head := binary.BigEndian.AppendUint32(nil, 100<<20)
 		head = append(head, 0, 0, 0, 9, 0, 0, 0, 1)
-		if _, err := c.conn.Write(head); err != nil {
-			t.Fatal(err)
+		var waiting []*client
+		for i := range 20 {
+			c := p.dial(t)
+			some := append(slices.Clone(head), make([]byte, i*1000)...)
+			if _, err := c.conn.Write(some); err != nil {
+				t.Fatal(err)
+			}
+			waiting = append(waiting, c)
 		}
 		took := allocated(synctest.Wait)
-		if held := metric(f.server.metrics.held); held != 100<<20 {
-			t.Errorf("%v bytes are held, want 100 MiB", held)
+		if most := float64(20 * 2 * arriveTimes * arriveFirst); took > most {
+			t.Errorf("%v bytes were allocated, want at most %v", took, most)
 		}
-		if took > 2*trusted {
-			t.Errorf("%v bytes were allocated for 12", took)
+		begin := time.Now()
+		ask[*kmsg.ApiVersionsResponse](p.dial(t), 3, named("tests", "1"))
+		synctest.Wait()
+		if held := metric(f.server.metrics.held); held != 0 || time.Since(begin) != 0 {
+			t.Errorf("%v bytes are held, and another waited %v", held, time.Since(begin))
 		}
-		if got := closedAfter(c); got != 30*time.Second {
+		for _, c := range waiting {
+			closedAfter(c)
+		}
+		if got := time.Since(begin); got != 30*time.Second {
 			t.Errorf("closed after %v, want 30s", got)
 		}
 		synctest.Wait()
-		if held := metric(f.server.metrics.held); held != 0 {
-			t.Errorf("%v bytes are still held", held)
-		}
+		f.wantNothingArriving()
 	})
 }
 
-// TestLongFrame: one that is longer than what is trusted arrives whole.
+// TestArrivalsShareMemory: where it is used up, one frame after the other
+// arrives beside it.
+func TestArrivalsShareMemory(t *testing.T) {
+	small := limits(func(l *Limits) { l.FrameBytes, l.MemoryBytes = 300_000, 300_000 })
+	inBubble(t, small, func(t *testing.T, f *fixture, p *pipes) {
+		topic := f.create("t", 1)
+		q := produce(topic, -1, oneBatch(t, batch.None, string(make([]byte, 200_000))))
+		q.SetVersion(9)
+		frame := formatter.AppendRequest(nil, q, 1)
+		var all sync.WaitGroup
+		for range 10 {
+			c := p.dial(t)
+			all.Go(func() { _, _ = c.conn.Write(frame) })
+			all.Go(func() {
+				b, err := c.frame()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				wantNoError(t, parse(t, q, b, 1).(*kmsg.ProduceResponse))
+			})
+		}
+		all.Wait()
+		synctest.Wait()
+		f.wantNothingArriving()
+	})
+}
+
+func (f *fixture) wantNothingArriving() {
+	f.t.Helper()
+	of := &f.server.arrivals
+	if !of.memory.TryAcquire(int64(f.server.limits.MemoryBytes/arrivalShare)) || !of.last.TryAcquire(1) {
+		f.t.Error("memory for arrivals is still taken")
+	}
+}
+
+// TestLongFrame: one that arrives in many steps is whole.
 func TestLongFrame(t *testing.T) {
 	f := start(t)
 	topic := f.create("t", 1, "max.message.bytes", "10000000")
@@ -76,8 +124,8 @@ func TestLargeAnswersShareMemory(t *testing.T) {
 	})
 }
 
-// TestMemoryIsShared: requests beyond the memory for them wait unread, and go
-// on when others are answered.
+// TestMemoryIsShared: requests beyond the memory for them wait, what comes after
+// them is not read, and they go on when others are answered.
 func TestMemoryIsShared(t *testing.T) {
 	small := func(f *fixture, o *Options) {
 		holding(f, o)
@@ -91,11 +139,11 @@ func TestMemoryIsShared(t *testing.T) {
 		first.send(q)
 		synctest.Wait()
 		sent := make(chan struct{})
-		go func() { second.send(q); close(sent) }()
+		go func() { second.send(q); second.send(q); close(sent) }()
 		synctest.Wait()
 		select {
 		case <-sent:
-			t.Error("the second request was read, and there was no memory for it")
+			t.Error("a third request was read, and there was no memory for the second")
 		default:
 		}
 		if n := f.log.appended(); n != 1 {
@@ -104,6 +152,7 @@ func TestMemoryIsShared(t *testing.T) {
 		close(f.log.hold)
 		wantNoError(t, first.receive(q, 1).(*kmsg.ProduceResponse))
 		wantNoError(t, second.receive(q, 1).(*kmsg.ProduceResponse))
+		wantNoError(t, second.receive(q, 2).(*kmsg.ProduceResponse))
 	})
 }
 

@@ -33,12 +33,16 @@ type Limits struct {
 	Connections int
 	// FrameBytes is the largest request (100 MiB, as socket.request.max.bytes).
 	FrameBytes int
-	// MemoryBytes is what requests may hold together, from before their frame
-	// is read until they are answered (256 MiB). Beyond it they wait unread.
+	// MemoryBytes is what requests may hold together, from when they are there
+	// until they are answered (256 MiB). Beyond it they wait, and what comes
+	// after them is not read. Frames that are arriving may hold an eighth as
+	// much, by what has come of them, and one more frame beside (arrive.go).
 	// One other than Produce counts as many times its length as its API's
-	// weight says, so it can be no longer than MemoryBytes / weight. Answers as
-	// large as the cluster (Metadata, DescribeConfigs) may hold as much again.
+	// weight says, so it can be no longer than MemoryBytes / weight.
 	MemoryBytes int
+	// AnswerBytes is what answers as large as the cluster (Metadata,
+	// DescribeConfigs) may hold until they are read (as MemoryBytes).
+	AnswerBytes int
 	// InFlight is how many requests of one connection may wait for their
 	// answer (128); what comes after waits unread.
 	InFlight int
@@ -82,6 +86,7 @@ func (o *Options) validate() error {
 		{"connections", &l.Connections, 10_000},
 		{"frame bytes", &l.FrameBytes, 100 << 20},
 		{"memory bytes", &l.MemoryBytes, 256 << 20},
+		{"answer bytes", &l.AnswerBytes, 0},
 		{"in flight", &l.InFlight, 128},
 		{"fetch bytes", &l.FetchBytes, 55 << 20},
 		{"fetch sessions", &l.FetchSessions, 1000},
@@ -94,6 +99,9 @@ func (o *Options) validate() error {
 		if *i.value == 0 {
 			*i.value = i.byDef
 		}
+	}
+	if l.AnswerBytes == 0 {
+		l.AnswerBytes = l.MemoryBytes
 	}
 	durations := []struct {
 		value *time.Duration

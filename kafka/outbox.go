@@ -4,19 +4,27 @@ import (
 	"context"
 	"encoding/binary"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 const (
-	// flushBytes of answers are written out even if the next is ready too.
-	flushBytes = 64 << 10
-	// keptBytes of an outbox's buffer are kept from one answer to the next.
+	// flushBytes of answers are written out even if the next is ready too: so
+	// much may wait on a connection beside an answer that counts.
+	flushBytes = 16 << 10
+	// freeBytes is the size above which an answer as large as the cluster counts.
+	freeBytes = 16 << 10
+	// keptBytes is the largest buffer that is used again.
 	keptBytes = 256 << 10
 	// pieceBytes may take Limits.Write to be taken by the client.
 	pieceBytes = 1 << 20
 )
+
+// buffers are those of outboxes that have nothing to write, so that a
+// connection that waits keeps none.
+var buffers sync.Pool
 
 // outbox collects a connection's answers and writes them. Record batches are
 // not copied into it: they are spliced in when it is written, so that they go
@@ -25,7 +33,8 @@ type outbox struct {
 	server *Server
 	conn   net.Conn
 
-	buf      []byte // answers without their record batches
+	buf      []byte  // answers without their record batches
+	pooled   *[]byte // where buf goes back to; nil: it is not of the pool yet
 	splices  []splice
 	release  []func() // once the splices are written
 	charged  int64    // of the server's memory for answers
@@ -46,6 +55,9 @@ type splice struct {
 
 // begin starts the answer to a request: size, correlation id and tags.
 func (o *outbox) begin(r *request) {
+	if o.buf == nil {
+		o.take()
+	}
 	o.firstAt, o.spliced = len(o.buf), 0
 	o.buf = append(o.buf, 0, 0, 0, 0)
 	o.buf = binary.BigEndian.AppendUint32(o.buf, uint32(r.correlation))
@@ -144,18 +156,32 @@ func (o *outbox) reset() {
 	clear(o.splices)
 	clear(o.vectored[:cap(o.vectored)])
 	o.release, o.splices, o.vectored = o.release[:0], o.splices[:0], o.vectored[:0]
-	if cap(o.buf) > keptBytes {
-		o.buf = nil
-	}
-	o.buf = o.buf[:0]
+	o.giveBack()
 	o.server.answers.Release(o.charged)
 	o.charged = 0
 }
 
+// take takes a buffer.
+func (o *outbox) take() {
+	if b, ok := buffers.Get().(*[]byte); ok {
+		o.pooled, o.buf = b, (*b)[:0]
+		return
+	}
+	o.pooled, o.buf = new([]byte), make([]byte, 0, 512)
+}
+
+func (o *outbox) giveBack() {
+	if o.pooled != nil && cap(o.buf) <= keptBytes {
+		*o.pooled = o.buf
+		buffers.Put(o.pooled)
+	}
+	o.pooled, o.buf = nil, nil
+}
+
 // charge takes memory for what is in the outbox, until it is written.
 func (o *outbox) charge(ctx context.Context) error {
-	size := min(int64(len(o.buf)), int64(o.server.limits.MemoryBytes)) - o.charged
-	if size <= keptBytes {
+	size := min(int64(len(o.buf)), int64(o.server.limits.AnswerBytes)) - o.charged
+	if size <= freeBytes {
 		return nil
 	}
 	if err := o.server.answers.Acquire(ctx, size); err != nil {

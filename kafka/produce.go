@@ -114,12 +114,13 @@ func (a *produceAnswer) check(view *topic.View, p *producePart) (siltstone.Topic
 	if tp.Topic = t.ID; p.partition < 0 || p.partition >= t.Partitions {
 		return tp, siltstone.ErrUnknownPartition
 	}
-	return tp, p.checkBatch(t.Config(), a.request.version, a.request.arrived.UnixMilli())
+	return tp, p.checkBatch(t.Config(), a.request)
 }
 
 // checkBatch holds a batch against the topic's settings and makes of it what
 // they ask for.
-func (p *producePart) checkBatch(config *topic.Config, version int16, now int64) error {
+func (p *producePart) checkBatch(config *topic.Config, r *request) error {
+	now := r.arrived.UnixMilli()
 	if len(p.records) == 0 {
 		return fmt.Errorf("no record batch: %w", kerr.InvalidRecord)
 	}
@@ -138,15 +139,11 @@ func (p *producePart) checkBatch(config *topic.Config, version int16, now int64)
 	} else if err != nil {
 		return err
 	}
-	if err := mayProduce(h, version); err != nil {
+	if err := mayProduce(h, r.version); err != nil {
 		return err
 	}
 	if !config.AsProduced && h.Attributes.Codec() != config.Codec {
-		p.records, err = batch.Recompress(p.records, config.Codec, level(config), rules.MaxDecompressedBytes)
-		if err != nil {
-			return err
-		}
-		if err := checkSize(p.records, config); err != nil {
+		if err := p.recompress(config, r, rules.MaxDecompressedBytes); err != nil {
 			return err
 		}
 	}
@@ -154,6 +151,25 @@ func (p *producePart) checkBatch(config *topic.Config, version int16, now int64)
 		batch.StampAppendTime(p.records, now)
 		p.appendTime = now
 	}
+	return nil
+}
+
+// recompress makes another batch of the part's, which counts as far as it is
+// longer: a small request may have many that become large.
+func (p *producePart) recompress(config *topic.Config, r *request, most int) error {
+	r.server.recompressing <- struct{}{}
+	defer func() { <-r.server.recompressing }()
+	made, err := batch.Recompress(p.records, config.Codec, level(config), most)
+	if err != nil {
+		return err
+	}
+	if err := checkSize(made, config); err != nil {
+		return err
+	}
+	if longer := len(made) - len(p.records); longer > 0 && !r.grow(int64(longer)) {
+		return fmt.Errorf("no memory for a batch of %d bytes, compressed anew: %w", len(made), siltstone.ErrUnavailable)
+	}
+	p.records = made
 	return nil
 }
 

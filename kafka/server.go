@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"runtime"
 	"sync"
 	"time"
 
@@ -37,10 +38,16 @@ type Server struct {
 	limits   Limits
 	metrics  *metrics
 	apis     []*api              // by key
-	memory   *semaphore.Weighted // for requests
+	memory   *semaphore.Weighted // for requests that are there
+	arrivals arrivals            // for those that are arriving
 	answers  *semaphore.Weighted // for large answers that are not written yet
 	building *semaphore.Weighted // large answers at a time
 	sessions *sessionCache
+	seldom   seldom
+
+	// recompressing has a place for each who compresses a batch anew, as many
+	// as there are CPUs: each may need as much memory as a topic allows.
+	recompressing chan struct{}
 
 	// stopped is closed when requests in flight have had their time to end
 	// after Serve's context did. It belongs to Serve.
@@ -61,10 +68,13 @@ func New(o Options) (*Server, error) {
 		logger: o.Logger, limits: o.Limits, metrics: m,
 		apis:     newAPIs(m),
 		memory:   semaphore.NewWeighted(int64(o.Limits.MemoryBytes)),
-		answers:  semaphore.NewWeighted(int64(o.Limits.MemoryBytes)),
+		arrivals: newArrivals(o.Limits.MemoryBytes / arrivalShare),
+		answers:  semaphore.NewWeighted(int64(o.Limits.AnswerBytes)),
 		building: semaphore.NewWeighted(builtAtOnce),
 		sessions: newSessionCache(o.Limits, o.Random, m),
 		stopped:  make(chan struct{}),
+
+		recompressing: make(chan struct{}, runtime.GOMAXPROCS(0)),
 	}, nil
 }
 
@@ -112,7 +122,9 @@ func (s *Server) accept(ctx context.Context, l net.Listener, open *conns, servin
 			if !temporary(err) {
 				return fmt.Errorf("kafka: accept: %w", err)
 			}
-			s.logger.Warn("cannot accept a connection", "err", err)
+			if s.seldom.may("accept") {
+				s.logger.Warn("cannot accept connections", "err", err)
+			}
 			select { // out of file descriptors, most likely: some will be closed
 			case <-time.After(100 * time.Millisecond):
 			case <-ctx.Done():
@@ -122,6 +134,9 @@ func (s *Server) accept(ctx context.Context, l net.Listener, open *conns, servin
 		if !open.add(nc, s.limits.Connections) {
 			s.metrics.refused.Inc()
 			nc.Close()
+			if s.seldom.may("refuse") {
+				s.logger.Warn("too many connections: further ones are closed at once", "open", s.limits.Connections)
+			}
 			continue
 		}
 		s.metrics.connections.Inc()
@@ -142,6 +157,9 @@ func (s *Server) serveConn(ctx context.Context, nc net.Conn, id uint64) {
 	level := slog.LevelDebug
 	if fault {
 		level = slog.LevelInfo
+	}
+	if (errors.Is(why, errTLS) || errors.Is(why, errHTTP)) && s.seldom.may(reason) {
+		level = slog.LevelWarn // somebody has the wrong port, and should hear of it
 	}
 	logger.Log(ctx, level, "connection closed", "reason", reason, "err", why)
 }
@@ -180,6 +198,26 @@ func temporary(err error) bool {
 		Temporary() bool
 	}](err)
 	return ok && t.Temporary()
+}
+
+// seldom keeps clients from filling the log with what is worth a warning.
+type seldom struct {
+	mu   sync.Mutex
+	last map[string]time.Time
+}
+
+// may says whether there was no warning of the kind for a minute.
+func (s *seldom) may(kind string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now := time.Now(); now.Sub(s.last[kind]) >= time.Minute {
+		if s.last == nil || len(s.last) >= 1000 { // errors are kinds too
+			s.last = map[string]time.Time{}
+		}
+		s.last[kind] = now
+		return true
+	}
+	return false
 }
 
 // conns is the open connections.
