@@ -15,6 +15,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,6 +37,8 @@ type Agent struct {
 
 	inbox   chan event
 	memory  *semaphore.Weighted // bytes that may be unflushed
+	reading *readMemory
+	finding *semaphore.Weighted // records by their times
 	queued  atomic.Int32        // appends that wait for memory
 	trouble trouble
 
@@ -59,11 +62,13 @@ func New(opts Options) (*Agent, error) {
 		return nil, err
 	}
 	a := &Agent{
-		opts:   opts,
-		inbox:  make(chan event, 256),
-		memory: semaphore.NewWeighted(int64(opts.Memory.Unflushed)),
-		ended:  make(chan struct{}),
-		ready:  make(chan struct{}),
+		opts:    opts,
+		inbox:   make(chan event, 256),
+		memory:  semaphore.NewWeighted(int64(opts.Memory.Unflushed)),
+		reading: newReadMemory(opts.Memory.Answers),
+		finding: semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))),
+		ended:   make(chan struct{}),
+		ready:   make(chan struct{}),
 	}
 	a.metrics = newMetrics(opts.Metrics)
 	a.ledgers = ledger.NewClient(ledger.Options{

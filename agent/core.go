@@ -43,6 +43,7 @@ type core struct {
 	rows        []segment.Row // memory of rowsOf
 
 	fetches   uint64 // so many have come
+	plans     uint64 // and were planned
 	deadlines deadlines
 	begun     bool // the topics are known, and shards are loaded
 	draining  bool

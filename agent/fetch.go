@@ -13,10 +13,11 @@ import (
 )
 
 // Fetch returns records as the request asks, from memory where they are in
-// memory, else from the bucket.
+// memory, else from the bucket. Where there is no memory for the answer until
+// the deadline, it has none.
 func (a *Agent) Fetch(ctx context.Context, req *siltstone.FetchRequest) (*siltstone.FetchResult, error) {
-	for try := 0; ; try++ {
-		op := &fetchOp{req: req, done: make(chan struct{})}
+	for try := 0; ; {
+		op := &fetchOp{req: req, done: make(chan struct{}), pins: pins{room: a.reading.share()}}
 		if err := a.post(ctx, op); err != nil {
 			return nil, err
 		}
@@ -24,15 +25,39 @@ func (a *Agent) Fetch(ctx context.Context, req *siltstone.FetchRequest) (*siltst
 			_ = a.post(context.WithoutCancel(ctx), &giveUp{op})
 			return nil, err
 		}
-		complete := a.readCold(ctx, op, try == planAgain)
+		lease := &readLease{of: a.reading}
+		if given := a.admitRead(op, lease); given != nil {
+			result := op.take() // it keeps nothing while it waits
+			if !a.untilGiven(ctx, given, req.Deadline) {
+				return withoutRecords(result), context.Cause(ctx)
+			}
+			continue
+		}
+		complete := a.readCold(ctx, op, lease, try == planAgain)
 		result := op.take()
 		switch {
 		case ctx.Err() != nil:
+			lease.release()
 			return nil, context.Cause(ctx)
 		case complete:
+			result.Release = lease.release
 			return &result, nil
 		}
+		lease.release()
+		try++
 	}
+}
+
+// admitRead takes the memory that a plan needs to begin with, or returns what
+// to wait for.
+func (a *Agent) admitRead(op *fetchOp, lease *readLease) (given <-chan struct{}) {
+	if op.cold == nil {
+		return lease.take(op.pins.bytes)
+	}
+	if given = lease.take(op.pins.bytes + a.opts.Memory.Whole); given == nil {
+		lease.reserved = a.opts.Memory.Whole
+	}
+	return given
 }
 
 // coldTime is how long a fetch that has some records goes on reading objects
@@ -49,10 +74,11 @@ const planAgain = 3
 // is missing was perhaps replaced and collected since the plan was made: then
 // the answer is not complete, and planned again; but the last time it is an
 // error of its part.
-func (a *Agent) readCold(ctx context.Context, op *fetchOp, last bool) (complete bool) {
+func (a *Agent) readCold(ctx context.Context, op *fetchOp, lease *readLease, last bool) (complete bool) {
 	if op.cold == nil {
 		return true
 	}
+	defer lease.keep(0) // of what is reserved
 	budget, some, until := op.req.MaxBytes, false, time.Now().Add(coldTime)
 	for i, ranges := range op.cold {
 		part := &op.result.Parts[i]
@@ -67,7 +93,10 @@ func (a *Agent) readCold(ctx context.Context, op *fetchOp, last bool) (complete 
 			}
 		case !some || budget > 0 && time.Now().Before(until):
 			var err error
-			part.Records, size, err = a.readRanges(ctx, op, i, min(budget, op.req.Parts[i].MaxBytes), some, until)
+			part.Records, size, err = a.readRanges(ctx, coldPart{
+				req: &op.req.Parts[i], ranges: ranges, fetch: op, lease: lease,
+				limit: min(budget, op.req.Parts[i].MaxBytes), whole: some, until: until,
+			})
 			missing := errors.Is(err, bucket.ErrNotFound)
 			switch {
 			case missing && !last || ctx.Err() != nil:
@@ -83,27 +112,40 @@ func (a *Agent) readCold(ctx context.Context, op *fetchOp, last bool) (complete 
 	return true
 }
 
-// readRanges reads a part on from its offset, up to limit bytes; whole is that
-// the first batch must not be larger.
-func (a *Agent) readRanges(ctx context.Context, op *fetchOp, index, limit int, whole bool, until time.Time) (records [][]byte, size int, err error) {
-	part, ranges := &op.req.Parts[index], op.cold[index]
-	from := part.Offset
-	for i, r := range ranges {
-		a.opts.Turn(ctx, op.number)
-		if size > 0 && (size >= limit || !time.Now().Before(until)) {
+// coldPart is what to read of one partition.
+type coldPart struct {
+	req    *siltstone.FetchPart
+	ranges []shard.Range
+	fetch  *fetchOp
+	lease  *readLease
+	limit  int  // bytes
+	whole  bool // the first batch must not be larger
+	until  time.Time
+}
+
+// readRanges reads a part on from its offset, as far as its bounds and memory go.
+func (a *Agent) readRanges(ctx context.Context, part coldPart) (records [][]byte, size int, err error) {
+	from := part.req.Offset
+	for i, r := range part.ranges {
+		a.opts.Turn(ctx, part.fetch.number)
+		if size > 0 && (size >= part.limit || part.lease.held >= part.fetch.pins.room || !time.Now().Before(part.until)) {
 			break
 		}
-		a.reader.ReadAhead(ranges[i+1 : min(i+1+readAhead, len(ranges))]...)
-		got, err := a.reader.Read(ctx, tiered.Request{Partition: part.Partition, Range: r, From: from, MaxBytes: limit - size})
+		if !part.lease.reserve(a.opts.Memory.Whole) {
+			break
+		}
+		a.reader.ReadAhead(part.ranges[i+1 : min(i+1+readAhead, len(part.ranges))]...)
+		got, err := a.reader.Read(ctx, tiered.Request{Partition: part.req.Partition, Range: r, From: from, MaxBytes: part.limit - size})
 		if err != nil {
 			if size > 0 && !errors.Is(err, bucket.ErrNotFound) {
 				break // the next fetch meets the error
 			}
 			return nil, 0, err
 		}
-		if (size > 0 || whole) && got.SizeBytes > limit-size {
+		if (size > 0 || part.whole) && got.SizeBytes > part.limit-size {
 			break // the first batch that Read gives, whatever the limit
 		}
+		part.lease.keep(got.KeptBytes)
 		records = append(records, got.Batches...)
 		size += got.SizeBytes
 		if from = got.Next; from < r.End() {
@@ -119,6 +161,7 @@ type fetchOp struct {
 	number    uint64 // the loop counts them
 	result    siltstone.FetchResult
 	cold      [][]shard.Range // what to read, by part; made once something is
+	pins      pins            // what the plan keeps
 	available int             // bytes visible since the reader asked, as far as MinBytes goes
 	urgent    bool            // an error, or enough: answer at once
 	finished  bool
@@ -202,6 +245,8 @@ func (e *giveUp) handle(c *core) {
 func (op *fetchOp) collect(c *core) {
 	op.result = siltstone.FetchResult{Parts: make([]siltstone.FetchedPart, len(op.req.Parts))}
 	op.cold, op.available, op.urgent = nil, 0, false
+	c.plans++
+	op.pins.mark, op.pins.bytes = c.plans, 0
 	budget, some, most := op.req.MaxBytes, false, maxPlanRanges
 	for i := range op.req.Parts {
 		req, res := &op.req.Parts[i], &op.result.Parts[i]
@@ -217,13 +262,13 @@ func (op *fetchOp) collect(c *core) {
 		if op.diverges(p, req, res) || req.Offset >= p.high() {
 			continue
 		}
-		if (budget <= 0 || most == 0) && some {
+		if (budget <= 0 || most == 0 || op.pins.bytes >= op.pins.room) && some {
 			op.urgent = true // there is more than fits
 			continue
 		}
 		limit := min(budget, req.MaxBytes)
 		if p.tail.covers(req.Offset) {
-			records, size := p.fromTail(req.Offset, limit, !some)
+			records, size := p.fromTail(req.Offset, limit, !some, &op.pins)
 			res.Records = records
 			op.available += size
 			budget -= size
@@ -277,12 +322,14 @@ func (op *fetchOp) diverges(p *partition, req *siltstone.FetchPart, res *siltsto
 }
 
 // fromTail returns the batches from the one that holds off, up to limit
-// bytes, below the high watermark; the first one whole if it must be.
-func (p *partition) fromTail(off siltstone.Offset, limit int, first bool) (records [][]byte, size int) {
+// bytes and as far as memory goes, below the high watermark; the first one
+// whole if it must be.
+func (p *partition) fromTail(off siltstone.Offset, limit int, first bool, keeps *pins) (records [][]byte, size int) {
 	var piece *batchRef // the first of the batches in the last piece
 	for i := p.tail.from(off); i < p.tail.len(); i++ {
 		b := p.tail.at(i)
-		if b.end() > p.high() || size+int(b.size) > limit && !(first && size == 0) {
+		must := first && size == 0
+		if b.end() > p.high() || size+int(b.size) > limit && !must || !keeps.pin(b.slab, must) {
 			break
 		}
 		size += int(b.size)

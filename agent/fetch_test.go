@@ -82,13 +82,16 @@ func TestPiecesOfTheTail(t *testing.T) {
 	}
 	p.flushed = p.next
 	for from := range p.next {
-		records, size := p.fromTail(from, 1<<30, true)
+		records, size := p.fromTail(from, 1<<30, true, everything())
 		got := bytes.Join(records, nil)
 		if len(got) != size || !bytes.HasSuffix(want, got) || from == 0 && size != len(want) {
 			t.Errorf("from offset %d on: %d bytes in %d pieces, which are not those that were appended", from, size, len(records))
 		}
 	}
-	if records, _ := p.fromTail(0, 1<<30, true); len(records) >= p.tail.len() {
+	if records, _ := p.fromTail(0, 1<<30, true, everything()); len(records) >= p.tail.len() {
 		t.Errorf("%d batches are %d pieces", p.tail.len(), len(records))
 	}
 }
+
+// everything is of a plan with room for all.
+func everything() *pins { return &pins{mark: 1, room: 1 << 40} }

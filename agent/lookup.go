@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sort"
 
 	"github.com/siltstone-io/siltstone"
@@ -37,6 +38,8 @@ func (a *Agent) OffsetForTime(ctx context.Context, tp siltstone.TopicPartition, 
 		case errors.Is(err, bucket.ErrNotFound) && try < 3:
 			try++
 			continue
+		case errors.Is(err, bucket.ErrNotFound):
+			return found, fmt.Errorf("%w: %w", siltstone.ErrCorrupt, err)
 		case err != nil || found.Offset >= 0:
 			return found, err
 		}
@@ -67,7 +70,7 @@ func (a *Agent) searchTime(ctx context.Context, op *timeOp) (siltstone.TimedOffs
 		if err != nil {
 			return none, err
 		}
-		found, err := findInBatch(b, h, op)
+		found, err := a.find(ctx, b, h, op)
 		if err != nil || found.Offset >= 0 || op.cold == nil {
 			return found, err
 		}
@@ -99,6 +102,16 @@ func (a *Agent) searchLargest(ctx context.Context, op *timeOp) (siltstone.TimedO
 		}
 		op.from = h.BaseOffset + siltstone.Offset(h.LastOffsetDelta) + 1
 	}
+}
+
+// find is findInBatch, for as many at once as there are CPUs: each may hold a
+// batch as it is when decompressed.
+func (a *Agent) find(ctx context.Context, b []byte, h batch.Header, op *timeOp) (siltstone.TimedOffset, error) {
+	if err := a.finding.Acquire(ctx, 1); err != nil {
+		return siltstone.TimedOffset{}, context.Cause(ctx)
+	}
+	defer a.finding.Release(1)
+	return findInBatch(b, h, op)
 }
 
 // findInBatch is the first visible record at or after the time.

@@ -70,6 +70,10 @@ type Memory struct {
 	Unflushed int
 	// Tail bounds batches kept after their flush, for readers near the end.
 	Tail int
+	// Answers bounds what is kept for readers who have not read it yet: fetches
+	// get less as it is used up, and wait beyond it. What was let go of by
+	// everybody else is kept whole, object or slab.
+	Answers int
 	// Cache bounds what is kept of objects read back; those up to Whole bytes
 	// are read whole (see tiered.Options.WholeBytes).
 	Cache, Whole int
@@ -95,6 +99,7 @@ func (o *Options) validate() error {
 	setDefault(&o.Flush.Uploads, 8)
 	setDefault(&o.Memory.Unflushed, 128<<20)
 	setDefault(&o.Memory.Tail, 32<<20)
+	setDefault(&o.Memory.Answers, 128<<20)
 	setDefault(&o.Memory.Cache, 64<<20)
 	setDefault(&o.Memory.Whole, 16<<20)
 	setDefault(&o.CheckpointEntries, 4096)
@@ -102,7 +107,7 @@ func (o *Options) validate() error {
 	setDefault(&o.DrainTime, 5*time.Second)
 	for name, n := range map[string]int{
 		"flush bytes": o.Flush.Bytes, "uploads": o.Flush.Uploads,
-		"unflushed bytes": o.Memory.Unflushed, "tail bytes": o.Memory.Tail, "cache bytes": o.Memory.Cache, "bytes read whole": o.Memory.Whole,
+		"unflushed bytes": o.Memory.Unflushed, "tail bytes": o.Memory.Tail, "bytes of answers": o.Memory.Answers, "cache bytes": o.Memory.Cache, "bytes read whole": o.Memory.Whole,
 		"checkpoint entries": o.CheckpointEntries,
 	} {
 		if n < 0 {

@@ -176,6 +176,9 @@ func (a *running) fetch(tp siltstone.TopicPartition, from siltstone.Offset, maxB
 	if err != nil {
 		a.rig.t.Fatalf("fetch: %v", err)
 	}
+	if res.Release != nil {
+		res.Release()
+	}
 	return res.Parts[0]
 }
 

@@ -17,6 +17,7 @@ type slab struct {
 	buf       []byte // its length is the slab's for good: workers read pieces of it while others are filled
 	used      int
 	seq       uint64
+	mark      uint64       // of the last plan that has counted it
 	unflushed int          // batches in it that are in no folded Segment
 	parts     []*partition // whose batches it holds, in order, without repeats of the last
 }

@@ -144,6 +144,9 @@ type Records struct {
 	// cached memory that nobody may change.
 	Batches   [][]byte
 	SizeBytes int
+	// KeptBytes is how much memory the batches keep: that of the object, or of
+	// the chunks, that they are in.
+	KeptBytes int
 	// Next is where to read on: after the last of Batches, and at the end of
 	// the range if there are no more.
 	Next siltstone.Offset
@@ -178,6 +181,7 @@ func (r *Reader) Read(ctx context.Context, q Request) (Records, error) {
 		found.Batches = append(found.Batches, b)
 		found.SizeBytes += len(b)
 	}
+	found.KeptBytes = c.keptBytes
 	return found, nil
 }
 
@@ -211,6 +215,9 @@ type cursor struct {
 	object *block
 	run    *segment.Run
 	chunk  *block // the last one used, if the object is not whole
+	kept   *block // the last one that a batch came from
+
+	keptBytes int // of all that batches came from
 }
 
 func (r *Reader) open(ctx context.Context, q Request) (*cursor, error) {
@@ -260,6 +267,10 @@ func (c *cursor) batch(ctx context.Context, i int) ([]byte, error) {
 	b := from.batch(row)
 	if h, err := batch.ParseHeader(b); err != nil || h.SizeBytes() != len(b) {
 		return nil, fmt.Errorf("read %s: batch at %d is not of %d bytes: %w", c.q.Range.Object, row.Position, row.LengthBytes, siltstone.ErrCorrupt)
+	}
+	if from != c.kept {
+		c.kept = from
+		c.keptBytes += len(from.data)
 	}
 	return stamped(b, c.offset(row), row.Epoch), nil
 }
