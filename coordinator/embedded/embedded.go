@@ -9,8 +9,11 @@ package embedded
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
+	"os"
 	"sync"
 	"sync/atomic"
 
@@ -39,6 +42,7 @@ type Coordinator struct {
 // state is what readers know of the file.
 type state struct {
 	db      *bbolt.DB     // nil: it is to be opened again, see settle
+	file    fs.FileInfo   // what is open, as large as it was seen to be
 	durable int           // the last transaction that is on disk
 	next    chan struct{} // closed when there is a newer state
 }
@@ -55,7 +59,7 @@ func Open(path string) (*Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return start(&Coordinator{path: path}, db, durable), nil
+	return start(&Coordinator{path: path}, db, durable)
 }
 
 // OpenForReading opens the coordinator in a file that stays as it is, also on a
@@ -69,16 +73,20 @@ func OpenForReading(path string) (*Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return start(&Coordinator{path: path, reads: true}, db, math.MaxInt), nil
+	return start(&Coordinator{path: path, reads: true}, db, math.MaxInt)
 }
 
-func start(c *Coordinator, db *bbolt.DB, durable int) *Coordinator {
+func start(c *Coordinator, db *bbolt.DB, durable int) (*Coordinator, error) {
+	file, err := os.Stat(c.path)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
 	c.queue = make(chan *write, queuedWrites)
 	c.ended = make(chan struct{})
 	c.commitTx = (*bbolt.Tx).Commit
-	c.state.Store(&state{db: db, durable: durable, next: make(chan struct{})})
+	c.state.Store(&state{db: db, file: file, durable: durable, next: make(chan struct{})})
 	go c.writeAll()
-	return c
+	return c, nil
 }
 
 // Close waits for the calls under way and gives up the lock.
@@ -134,6 +142,9 @@ func (c *Coordinator) read(ctx context.Context, check error, do func(*bbolt.Tx) 
 	if s.db == nil {
 		return c.unavailable()
 	}
+	if _, err := c.present(s); err != nil {
+		return fmt.Errorf("%s: %w: %w", c.path, siltstone.ErrUnavailable, err)
+	}
 	return guard(func() error {
 		tx, err := s.db.Begin(false)
 		if err != nil {
@@ -165,6 +176,24 @@ func (c *Coordinator) waitDurable(ctx context.Context, db *bbolt.DB, id int) err
 		}
 	}
 }
+
+// present looks whether the file that is open is still the one at its path, and
+// whole: what is written to one that was removed is lost when it is closed, and
+// to read in what was cut off is a fault.
+func (c *Coordinator) present(s *state) (fs.FileInfo, error) {
+	file, err := os.Stat(c.path)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the file is gone: %w", err)
+	case !os.SameFile(file, s.file):
+		return nil, errReplaced
+	case file.Size() < s.file.Size():
+		return nil, fmt.Errorf("the file was cut from %d bytes to %d: %w", s.file.Size(), file.Size(), siltstone.ErrCorrupt)
+	}
+	return file, nil
+}
+
+var errReplaced = errors.New("the file is gone: another is in its place")
 
 func (c *Coordinator) unavailable() error {
 	return fmt.Errorf("%s: a commit failed and is not settled: %w", c.path, siltstone.ErrUnavailable)

@@ -22,6 +22,8 @@ var (
 	ledgersBucket  = []byte("ledgers")
 	floorsBucket   = []byte("floors")
 	registerBucket = []byte("registers")
+
+	topBuckets = [][]byte{metaBucket, ledgersBucket, floorsBucket, registerBucket}
 )
 
 // Keys of metaBucket.
@@ -36,7 +38,8 @@ const (
 	tombstoneLife = 24 * time.Hour
 )
 
-// openFile returns the file and the number of a transaction that is on disk.
+// openFile returns the file, which it makes where there is none, and the number
+// of a transaction that is on disk.
 func openFile(path string) (db *bbolt.DB, durable int, err error) {
 	err = inspect(path)
 	if err == nil {
@@ -107,6 +110,10 @@ func openForReading(path string) (db *bbolt.DB, err error) {
 	return db, nil
 }
 
+// unmadeTx is the transaction of a file that bbolt has made, and nobody has
+// written to.
+const unmadeTx = 1
+
 // openReadOnly opens a file that is not empty, if it is ours, or new, and whole.
 func openReadOnly(path string) (db *bbolt.DB, err error) {
 	if info, err := os.Stat(path); err != nil {
@@ -129,10 +136,16 @@ func openReadOnly(path string) (db *bbolt.DB, err error) {
 			return err
 		}
 		return db.View(func(tx *bbolt.Tx) error {
+			if err := checkRoots(file, int64(db.Info().PageSize)); err != nil {
+				return err
+			}
 			if err := checkPages(tx, file, info.Size()); err != nil {
 				return err
 			}
-			return checkFormat(tx)
+			if err := checkFormat(tx); err != nil || tx.ID() <= unmadeTx && tx.Bucket(metaBucket) == nil {
+				return err
+			}
+			return checkWhole(tx)
 		})
 	})
 	if err != nil {
@@ -212,12 +225,16 @@ func prepare(db *bbolt.DB) (durable int, err error) {
 		if err := checkFormat(tx); err != nil { // again, now that it is locked
 			return err
 		}
-		for _, name := range [][]byte{metaBucket, ledgersBucket, floorsBucket, registerBucket} {
+		for _, name := range topBuckets {
 			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 				return err
 			}
 		}
 		if err := forgetTombstones(tx.Bucket(registerBucket), time.Now().Add(-tombstoneLife)); err != nil {
+			return err
+		}
+		sum, err := sumRegisters(tx)
+		if err != nil {
 			return err
 		}
 		meta := tx.Bucket(metaBucket)
@@ -227,6 +244,7 @@ func prepare(db *bbolt.DB) (durable int, err error) {
 		}
 		durable = tx.ID()
 		return errors.Join(
+			meta.SetSequence(sum),
 			meta.Put(formatKey, binary.BigEndian.AppendUint32(nil, formatVersion)),
 			meta.Put(openedKey, binary.BigEndian.AppendUint64(nil, opened)))
 	})

@@ -19,7 +19,8 @@ func (c *Coordinator) Append(ctx context.Context, ledger string, e coordinator.E
 	defer c.calls.Done()
 	key, slot := seqKey(e.Seq), encodeSlot(e)
 	return c.write(ctx, func(tx *bbolt.Tx) (bool, error) {
-		b, err := tx.Bucket(ledgersBucket).CreateBucketIfNotExists([]byte(ledger))
+		all := tx.Bucket(ledgersBucket)
+		b, err := all.CreateBucketIfNotExists([]byte(ledger))
 		if err != nil {
 			return false, err
 		}
@@ -32,7 +33,10 @@ func (c *Coordinator) Append(ctx context.Context, ledger string, e coordinator.E
 		}
 		// Slots are filled in order: a page is left full when it is split.
 		b.FillPercent = 0.95
-		return true, b.Put(key, slot)
+		if err := b.Put(key, slot); err != nil {
+			return true, err
+		}
+		return true, noteEnd(all, b, ledger, e.Seq, slot)
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"strings"
 
 	"go.etcd.io/bbolt"
 
@@ -37,6 +38,7 @@ type pageCheck struct {
 	pageBytes int64
 	end       uint64 // the first page that is not in use
 	seen      map[uint64]bool
+	in        []string // the buckets that it is in
 }
 
 // checkPages walks through all that a transaction sees.
@@ -53,7 +55,7 @@ func checkPages(tx *bbolt.Tx, file io.ReaderAt, sizeBytes int64) error {
 // limit if there is one. depth is that of the bucket: ours are two deep.
 func (c *pageCheck) page(number uint64, least, limit []byte, depth int) error {
 	bad := func(what string) error {
-		return fmt.Errorf("page %d, %s: %w", number, what, siltstone.ErrCorrupt)
+		return fmt.Errorf("page %d%s, %s: %w", number, c.place(), what, siltstone.ErrCorrupt)
 	}
 	if number < 2 || number >= c.end || depth > 2 {
 		return bad("not in the file")
@@ -134,12 +136,22 @@ func (c *pageCheck) leaf(data, least, limit []byte, depth int, bad func(string) 
 		}
 		last = key
 		if binary.NativeEndian.Uint32(data[at:])&bucketElement != 0 {
+			c.in = append(c.in, fmt.Sprintf("%.64q", key))
 			if err := c.bucket(value, depth+1, bad); err != nil {
 				return err
 			}
+			c.in = c.in[:len(c.in)-1]
 		}
 	}
 	return nil
+}
+
+// place says in which bucket the walk is.
+func (c *pageCheck) place() string {
+	if len(c.in) == 0 {
+		return ""
+	}
+	return " of " + strings.Join(c.in, ", ")
 }
 
 func (c *pageCheck) bucket(value []byte, depth int, bad func(string) error) error {

@@ -61,7 +61,10 @@ func (c *Coordinator) put(ctx context.Context, key string, r stored, ifVersion c
 			return false, err
 		}
 		version <- r.value().Version
-		return true, b.Put([]byte(key), r.encode())
+		if err := b.Put([]byte(key), r.encode()); err != nil {
+			return true, err
+		}
+		return true, notePut(tx, []byte(key), current, r)
 	})
 	if err != nil {
 		return "", err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"sync/atomic"
 
 	"go.etcd.io/bbolt"
@@ -100,7 +101,14 @@ func (c *Coordinator) commitGroup(group []*write) {
 // coordinator.ErrUnknown says that nothing of it is in the file.
 func (c *Coordinator) commit(group []*write) error {
 	s := c.state.Load()
-	tx, err := s.db.Begin(true)
+	if _, err := c.present(s); err != nil {
+		return err
+	}
+	var tx *bbolt.Tx
+	err := guard(func() (err error) {
+		tx, err = s.db.Begin(true)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -120,7 +128,12 @@ func (c *Coordinator) commit(group []*write) error {
 		_ = tx.Rollback() // where it panicked; else it is over already
 		return c.failed(s.db, id, err)
 	}
-	c.publish(s.db, id)
+	file, err := c.present(s)
+	if err != nil {
+		c.publish(s.db, s.file, id)
+		return fmt.Errorf("%w: %w", coordinator.ErrUnknown, err)
+	}
+	c.publish(s.db, file, id)
 	return nil
 }
 
@@ -141,7 +154,7 @@ func (c *Coordinator) failed(db *bbolt.DB, id int, cause error) error {
 	if err == nil && seen < id {
 		return fmt.Errorf("nothing was written: %w: %w", siltstone.ErrUnavailable, cause)
 	}
-	c.publish(nil, 0)
+	c.publish(nil, c.state.Load().file, 0)
 	closing := db.Close()
 	return fmt.Errorf("%w: %w", coordinator.ErrUnknown, errors.Join(cause, err, closing))
 }
@@ -150,19 +163,24 @@ func (c *Coordinator) failed(db *bbolt.DB, id int, cause error) error {
 // commits a transaction of its own, whose success puts on disk whatever the
 // file then says: with the unknown one or without. Nobody has seen either.
 func (c *Coordinator) settle() error {
-	if c.state.Load().db != nil {
+	s := c.state.Load()
+	if s.db != nil {
 		return nil
+	}
+	file, err := c.present(s) // a new one is not made in its place
+	if err != nil {
+		return err
 	}
 	db, durable, err := openFile(c.path)
 	if err != nil {
 		return err
 	}
-	c.publish(db, durable)
+	c.publish(db, file, durable)
 	return nil
 }
 
-func (c *Coordinator) publish(db *bbolt.DB, durable int) {
+func (c *Coordinator) publish(db *bbolt.DB, file fs.FileInfo, durable int) {
 	old := c.state.Load()
-	c.state.Store(&state{db: db, durable: durable, next: make(chan struct{})})
+	c.state.Store(&state{db: db, file: file, durable: durable, next: make(chan struct{})})
 	close(old.next)
 }
