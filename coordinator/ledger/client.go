@@ -90,7 +90,7 @@ func (c *Client) Append(ctx context.Context, p Proposal) (Outcome, error) {
 		if !pause(ctx) {
 			return Outcome{}, fmt.Errorf("append to %s at %d: %w", p.Ledger, e.Seq, err)
 		}
-		c.o.Logger.Warn("appending again", "ledger", p.Ledger, "seq", e.Seq, "err", err)
+		c.o.Logger.Debug("appending again", "ledger", p.Ledger, "seq", e.Seq, "err", err)
 	}
 }
 
@@ -116,7 +116,7 @@ func (c *Client) settle(ctx context.Context, p Proposal, won bool) (Outcome, err
 		if errors.Is(err, siltstone.ErrCorrupt) || !pause(ctx) {
 			return Outcome{}, fmt.Errorf("append to %s at %d: %w, after an %w", p.Ledger, p.Slot(), err, coordinator.ErrUnknown)
 		}
-		c.o.Logger.Warn("reading again what an append has met", "ledger", p.Ledger, "seq", p.Slot(), "err", err)
+		c.o.Logger.Debug("reading again what an append has met", "ledger", p.Ledger, "seq", p.Slot(), "err", err)
 	}
 }
 

@@ -105,7 +105,8 @@ func TestLoadFoldFails(t *testing.T) {
 	l := newLog()
 	gone.fill(t, l, 0, "a")
 	cp, _ := gone.object(t, l.Checkpoint())
-	if err := gone.bucket.Delete(t.Context(), []string{cp.Key}); err != nil {
+	err := errors.Join(gone.bucket.Delete(t.Context(), []string{cp.Key}), gone.store.Trim(t.Context(), "toy", 1))
+	if err != nil {
 		t.Fatal(err)
 	}
 	trimmed := newRig()
@@ -120,6 +121,80 @@ func TestLoadFoldFails(t *testing.T) {
 	}
 	if _, err := ledger.LoadFold(t.Context(), gone.Client, "toy", newToy); !errors.Is(err, bucket.ErrNotFound) {
 		t.Errorf("%v does not say what is missing", err)
+	}
+}
+
+// A checkpoint that is damaged or lost costs nothing as long as an older one,
+// or none, and the entries after it are there.
+func TestLoadFoldWithoutItsCheckpoint(t *testing.T) {
+	bodies := numbered(6)
+	for name, lose := range map[string]func(*testing.T, rig, ledger.Checkpoint){
+		"lost": func(t *testing.T, r rig, cp ledger.Checkpoint) {
+			if err := r.bucket.Delete(t.Context(), []string{cp.Key}); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"damaged": flip,
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, l := newRig(), newLog()
+			r.fill(t, l, 0, bodies[:2]...)
+			older, _ := r.object(t, l.Checkpoint())
+			r.fill(t, l, 0, bodies[2:4]...)
+			newest, _ := r.object(t, l.Checkpoint())
+			r.fill(t, l, 0, bodies[4:]...)
+			load := func(from coordinator.Seq) {
+				t.Helper()
+				got := r.load(t)
+				wantBodies(t, got.Fold, bodies...)
+				if got.Checkpoint.Seq != from || got.At != l.Position() || len(got.Tail) != len(bodies)-int(from) {
+					t.Errorf("loaded from %v to %v with %d entries after, want from %d", got.Checkpoint, got.At, len(got.Tail), from)
+				}
+			}
+			load(4)
+			lose(t, r, newest)
+			load(2)
+			if err := r.store.Trim(t.Context(), "toy", 2); err != nil {
+				t.Fatal(err)
+			}
+			load(2)
+			// What only the lost one covers stays, until there is another.
+			if floor, err := r.Trim(t.Context(), "toy", time.Hour.Milliseconds()*1000); err == nil || floor != 2 {
+				t.Errorf("trimmed through %d on the word of a checkpoint that is lost: %v", floor, err)
+			}
+			lose(t, r, older)
+			if _, err := ledger.LoadFold(t.Context(), r.Client, "toy", newToy); !errors.Is(err, siltstone.ErrCorrupt) {
+				t.Errorf("with nothing to start from: %v", err)
+			}
+			r.object(t, l.Checkpoint()) // whoever has the fold mends it
+			load(6)
+		})
+	}
+	t.Run("none is older", func(t *testing.T) {
+		r, l := newRig(), newLog()
+		r.fill(t, l, 0, bodies...)
+		cp, _ := r.object(t, l.Checkpoint())
+		flip(t, r, cp)
+		got := r.load(t)
+		wantBodies(t, got.Fold, bodies...)
+		if got.Checkpoint.Seq != 0 || len(got.Tail) != len(bodies) {
+			t.Errorf("loaded from %v with %d entries after", got.Checkpoint, len(got.Tail))
+		}
+	})
+}
+
+// flip changes one bit of a checkpoint's object.
+func flip(t *testing.T, r rig, cp ledger.Checkpoint) {
+	t.Helper()
+	b, err := r.bucket.Get(t.Context(), cp.Key, 0, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = slices.Clone(b)
+	b[len(b)/2] ^= 8
+	err = errors.Join(r.bucket.Delete(t.Context(), []string{cp.Key}), r.bucket.Put(t.Context(), cp.Key, bucket.Body{b}))
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

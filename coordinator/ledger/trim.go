@@ -32,6 +32,10 @@ func (c *Client) Trim(ctx context.Context, ledger string, nowMS int64) (coordina
 	if err != nil || through <= floor {
 		return floor, err
 	}
+	// What a checkpoint covers is lost with it: it is read once more, whole.
+	if err := c.Restore(ctx, cp, func(_, _ []byte) error { return nil }); err != nil {
+		return floor, fmt.Errorf("trim %s: %w", ledger, err)
+	}
 	if err := c.o.Coordinator.Trim(ctx, ledger, through); err != nil {
 		return floor, fmt.Errorf("trim %s through %d: %w", ledger, through, err)
 	}
