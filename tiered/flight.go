@@ -112,7 +112,7 @@ func (r *Reader) settle(f *flight, key blockKey, b *block, err error) {
 	if f.ahead {
 		r.ahead-- // before anybody who waits goes on, and wants to read ahead
 	}
-	if err == nil {
+	if err == nil && len(b.damaged) == 0 { // what is damaged may be mended
 		r.metrics.evictions.Add(float64(r.cache.add(key, b, f.wanted)))
 	}
 	f.block, f.err = b, err

@@ -23,9 +23,10 @@ var defaultSizes = sizes{whole: 16 << 20, footer: 64 << 10, chunk: 8 << 20}
 
 // block is one thing that the cache holds: an object, its index alone, or a chunk of a run.
 type block struct {
-	index    *segment.Index // nil in a chunk
-	data     []byte         // nil where there is the index alone
-	position int64          // of data in its object
+	index    *segment.Index  // nil in a chunk
+	data     []byte          // nil where there is the index alone
+	position int64           // of data in its object
+	damaged  map[int64]error // batches that fail their check, by position; those beside them are good
 }
 
 // whole says whether the block holds a whole object.
@@ -41,6 +42,18 @@ func (b *block) batch(row *segment.Row) []byte {
 	from := row.Position - b.position
 	to := from + int64(row.LengthBytes)
 	return b.data[from:to:to]
+}
+
+// check looks at each of some batches.
+func (b *block) check(rows []segment.Row) {
+	for i := range rows {
+		if err := rows[i].Check(b.batch(&rows[i])); err != nil {
+			if b.damaged == nil {
+				b.damaged = map[int64]error{}
+			}
+			b.damaged[rows[i].Position] = err
+		}
+	}
 }
 
 func (b *block) memoryBytes() int64 {
@@ -110,9 +123,26 @@ func (r *Reader) loadObject(ctx context.Context, id segment.ObjectID, first int6
 	}
 	o, err := segment.Parse(tail)
 	if err != nil {
-		return nil, err
+		return r.salvage(ctx, tail, t, err)
 	}
 	return &block{index: o.Index, data: tail}, nil
+}
+
+// salvage takes what is good of a whole object that is damaged: its index
+// tells the batches apart, and they have CRCs of their own.
+func (r *Reader) salvage(ctx context.Context, object []byte, t segment.Trailer, damage error) (*block, error) {
+	if int64(len(object)) != t.ObjectBytes {
+		return nil, damage
+	}
+	b, err := r.parseFooter(ctx, object, t)
+	if err != nil {
+		return nil, damage
+	}
+	b.data = object
+	for i := range b.index.Runs {
+		b.check(b.index.Runs[i].Rows)
+	}
+	return b, nil
 }
 
 func (r *Reader) loadFooter(ctx context.Context, key blockKey) (*block, error) {
@@ -167,11 +197,7 @@ func (r *Reader) chunkLoad(c chunk) loadFunc {
 			return nil, fmt.Errorf("%d bytes at %d, want %d: %w", len(data), key.position, n, siltstone.ErrCorrupt)
 		}
 		b := &block{data: data, position: key.position}
-		for i := range c.rows {
-			if err := c.rows[i].Check(b.batch(&c.rows[i])); err != nil {
-				return nil, err
-			}
-		}
+		b.check(c.rows)
 		return b, nil
 	}
 }
@@ -187,7 +213,7 @@ func (r *Reader) fetch(ctx context.Context, kind getKind, id segment.ObjectID, o
 func again(load loadFunc) loadFunc {
 	return func(ctx context.Context, key blockKey) (*block, error) {
 		b, err := load(ctx, key)
-		if errors.Is(err, siltstone.ErrCorrupt) {
+		if errors.Is(err, siltstone.ErrCorrupt) || err == nil && len(b.damaged) > 0 {
 			return load(ctx, key)
 		}
 		return b, err

@@ -155,7 +155,7 @@ type Records struct {
 // Read returns record batches. It may return fewer than MaxBytes of them
 // rather than wait for the bucket again. An object that is missing is
 // bucket.ErrNotFound, wrapped: the caller folds again. Damage is
-// siltstone.ErrCorrupt, wrapped.
+// siltstone.ErrCorrupt, wrapped; what comes before and after it can be read.
 func (r *Reader) Read(ctx context.Context, q Request) (Records, error) {
 	found := Records{Next: q.Range.End()}
 	c, err := r.open(ctx, q)
@@ -223,7 +223,7 @@ type cursor struct {
 func (r *Reader) open(ctx context.Context, q Request) (*cursor, error) {
 	o, err := r.get(ctx, objectKey(q.Range.Object), r.objectLoad(q.Range))
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", q.Range.Object, err)
+		return nil, fmt.Errorf("read %s, which has offsets %d to %d of %s: %w", q.Range.Object, q.Range.Base, q.Range.End()-1, q.Partition, err)
 	}
 	run, ok := o.index.Find(q.Partition)
 	if !ok {
@@ -263,6 +263,10 @@ func (c *cursor) batch(ctx context.Context, i int) ([]byte, error) {
 			return nil, fmt.Errorf("read %s: %w", c.q.Range.Object, err)
 		}
 		from = c.chunk
+	}
+	if err := from.damaged[row.Position]; err != nil {
+		at := c.offset(row)
+		return nil, fmt.Errorf("read %s: offsets %d to %d of %s: %w", c.q.Range.Object, at, at+siltstone.Offset(row.Offsets)-1, c.q.Partition, err)
 	}
 	b := from.batch(row)
 	if h, err := batch.ParseHeader(b); err != nil || h.SizeBytes() != len(b) {

@@ -3,6 +3,8 @@ package tiered
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/siltstone-io/siltstone"
@@ -254,12 +256,73 @@ func TestDamagedReplies(t *testing.T) {
 				}
 				s.fate = func(string) faulty.Fate { return faulty.Fate{Reply: change} }
 				found, err := s.reader(Options{}, way.sizes).Read(t.Context(), request(it, rng, 0, 1))
-				// Some damage is of bytes that are not used, or are stamped anew.
-				harmless := err == nil && way.sizes != defaultSizes && bytes.Equal(found.Batches[0], it.batches[0])
+				// Some damage is of bytes that are not used, or of later batches.
+				harmless := err == nil && len(found.Batches) == 1 && bytes.Equal(found.Batches[0], it.batches[0])
 				if !errors.Is(err, siltstone.ErrCorrupt) && !harmless {
 					t.Errorf("every reply is damaged: %d batches, %v; want ErrCorrupt", len(found.Batches), err)
 				}
 			})
 		}
 	}
+}
+
+// Damage of a batch takes that batch away, and nothing beside it: not the
+// other batches of its partition, nor other partitions of the object.
+func TestDamagedBatch(t *testing.T) {
+	const damaged = 5
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			s := newStore(t)
+			it, other := newRun(t, partition(0), 100, 12, 150), newRun(t, partition(1), 0, 12, 150)
+			ranges := s.put(it, other)
+			for i := range ranges {
+				ranges[i].Generation = way.generation
+			}
+			s.damage(ranges[0].Object, func(b []byte) []byte {
+				at := bytes.Index(b, it.batches[damaged])
+				b[at+len(it.batches[damaged])-1] ^= 0x10
+				return b
+			})
+			r := s.reader(Options{}, way.sizes)
+			if got := readAll(t, r, request(other, ranges[1], 0, 1)); !equalBatches(got, other.batches) {
+				t.Errorf("the other partition has %d batches, want %d", len(got), len(other.batches))
+			}
+			lost := bounds(t, it.batches[damaged])
+			for from := it.base; from < it.end; from++ {
+				found, err := r.Read(t.Context(), request(it, ranges[0], from, 1))
+				if isLost := from >= lost.first && from <= lost.last; isLost {
+					names := fmt.Sprintf("offsets %d to %d of %s", lost.first, lost.last, it.tp)
+					if !errors.Is(err, siltstone.ErrCorrupt) || !strings.Contains(err.Error(), names) {
+						t.Errorf("offset %d: %v, want ErrCorrupt that names %s", from, err, names)
+					}
+				} else if err != nil || len(found.Batches) != 1 || !holds(t, found.Batches[0], from) {
+					t.Errorf("offset %d: %d batches, %v", from, len(found.Batches), err)
+				}
+			}
+			s.damage(ranges[0].Object, func(b []byte) []byte {
+				at := bytes.Index(b, it.batches[damaged][:50])
+				copy(b[at:], it.batches[damaged])
+				return b
+			})
+			if got := readAll(t, r, request(it, ranges[0], it.base, 1)); !equalBatches(got, it.batches) {
+				t.Error("the object is mended, and not read anew")
+			}
+		})
+	}
+}
+
+// span is the offsets of a batch.
+type span struct{ first, last siltstone.Offset }
+
+func bounds(t *testing.T, b []byte) span {
+	h, err := batch.ParseHeader(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return span{h.BaseOffset, h.BaseOffset + siltstone.Offset(h.LastOffsetDelta)}
+}
+
+func holds(t *testing.T, b []byte, at siltstone.Offset) bool {
+	of := bounds(t, b)
+	return of.first <= at && at <= of.last
 }

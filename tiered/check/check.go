@@ -44,6 +44,8 @@ type Report struct {
 	Records    int64     `json:"records"`
 	Orphans    []Object  `json:"orphans"` // objects that nothing refers to: of failed flushes, or not collected yet
 	Problems   []Problem `json:"problems"`
+	// Unreadable is what the problems of objects cost.
+	Unreadable []Unreadable `json:"unreadable"`
 }
 
 // Ledger is how far one goes.
@@ -87,7 +89,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	c := &checker{
 		Options: o,
 		ledgers: ledger.NewClient(ledger.Options{Coordinator: o.Coordinator, Bucket: o.Bucket, Rand: rand.Uint64}),
-		report:  &Report{Orphans: []Object{}, Problems: []Problem{}},
+		report:  &Report{Orphans: []Object{}, Problems: []Problem{}, Unreadable: []Unreadable{}},
 		refs:    map[string][]ref{},
 		used:    map[string]bool{coordinator.ClusterKey: true},
 	}
@@ -121,7 +123,9 @@ func (c *checker) run(ctx context.Context) error {
 		}
 		c.checkGroups(n, fold)
 	}
-	if err := c.checkObjects(ctx); err != nil {
+	err = c.checkObjects(ctx)
+	c.report.Unreadable = sumUnreadable(c.report.Unreadable)
+	if err != nil {
 		return err
 	}
 	for _, h := range c.shards {

@@ -56,8 +56,8 @@ func checkLedger[F ledger.Fold[C], C any](ctx context.Context, c *checker, name 
 		w.whole = k.empty()
 	}
 	w.fold = fold
-	if w.checkpoint.Seq < floor {
-		c.problem("ledger "+name, "it is trimmed through %d, and its checkpoint goes to %d only", floor, w.checkpoint.Seq)
+	if w.checkpoint.Seq < floor { // what comes after the floor folds to nothing without it
+		w.fail("it is trimmed through %d, and its checkpoint goes to %d only", floor, w.checkpoint.Seq)
 	}
 	for w.good() {
 		o, err := c.ledgers.Read(ctx, name, w.at.Seq, coordinator.MaxReadEntries)

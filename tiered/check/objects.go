@@ -86,7 +86,8 @@ func (c *checker) checkObjects(ctx context.Context) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.refs)) {
 		if !there[key] {
-			c.problem("object "+key, "it is missing, and holds %s", c.refs[key][0].describe())
+			c.problem("object "+key, "it is missing, and holds %s%s", c.refs[key][0].describe(), andMore(len(c.refs[key])-1))
+			c.lose(c.refs[key]...)
 			continue
 		}
 		if err := c.checkObject(ctx, key, c.refs[key]); err != nil {
@@ -96,24 +97,39 @@ func (c *checker) checkObjects(ctx context.Context) error {
 	return nil
 }
 
+func andMore(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", and some of %d more", n)
+}
+
 // checkObject checks one object, and what folds say of it.
 func (c *checker) checkObject(ctx context.Context, key string, refs []ref) error {
 	where := "object " + key
 	b, err := c.Bucket.Get(ctx, key, 0, -1)
-	if err != nil {
-		return c.damage(where, err)
+	if err != nil && ctx.Err() != nil {
+		return err
+	}
+	if err != nil { // of a disk that cannot read it, too
+		c.problem(where, "%v", err)
+		c.lose(refs...)
+		return nil
 	}
 	c.report.Objects++
 	c.report.Bytes += int64(len(b))
 	o, err := segment.Parse(b)
-	if err != nil {
-		return c.damage(where, err)
+	if err == nil {
+		err = o.VerifyBatches(b)
 	}
-	if err := o.VerifyBatches(b); err != nil {
-		return c.damage(where, err)
+	if err != nil {
+		c.problem(where, "%v", err)
+		c.salvage(where, b, refs)
+		return nil
 	}
 	if o.Header.ID != refs[0].Object {
 		c.problem(where, "it calls itself %s", o.Header.ID)
+		c.lose(refs...)
 	}
 	if o.Header.Cluster != c.clusterID {
 		c.problem(where, "it is of cluster %s", o.Header.Cluster)
@@ -135,6 +151,7 @@ func (c *checker) checkRef(where string, o *segment.Object, object []byte, r ref
 	switch {
 	case !ok:
 		c.problem(where, "it does not hold %s", r.describe())
+		c.lose(r)
 		return
 	case run.Shard != r.shard:
 		c.problem(where, "it has %s under shard %d", r.describe(), run.Shard)
