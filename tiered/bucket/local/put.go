@@ -56,13 +56,19 @@ func (b *Bucket) put(ctx context.Context, key string, body bucket.Body) error {
 	if err := b.syncFolders(path.Dir(key)); err != nil {
 		return err
 	}
-	return linked
+	return cmp.Or(b.gone(), linked) // it may lie in a folder that was moved away
 }
 
-// explain says that the bucket's own folder is gone, rather than what came of it.
+// explain says that a folder of the bucket's own is gone, rather than what came of it.
 func (b *Bucket) explain(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return cmp.Or(b.gone(), err)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if gone := b.gone(); gone != nil {
+		return gone
+	}
+	if _, missing := b.root.Stat(tempFolder); missing != nil {
+		return fmt.Errorf("the bucket's folder %s is gone, make it again: %w", path.Join(b.dir, tempFolder), missing)
 	}
 	return err
 }
@@ -78,6 +84,9 @@ func (b *Bucket) link(temp, key string) error {
 			break
 		}
 		if err = b.root.MkdirAll(path.Dir(key), folderMode); err == nil {
+			for folder := path.Dir(key); folder != "."; folder = path.Dir(folder) {
+				b.forget(folder) // somebody may have removed it
+			}
 			err = b.root.Link(temp, key)
 		}
 	}
@@ -140,8 +149,11 @@ func (b *Bucket) writeTemp(body bucket.Body) (string, error) {
 func (b *Bucket) createTemp() (*os.File, error) {
 	for {
 		f, err := b.root.OpenFile(b.tempName(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+		if err == nil {
+			return f, nil
+		}
 		if !errors.Is(err, fs.ErrExist) { // of a process with the same id in another container
-			return f, err
+			return nil, fmt.Errorf("in %s: %w", b.dir, err)
 		}
 	}
 }
