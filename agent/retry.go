@@ -30,21 +30,19 @@ func (a *Agent) retry(ctx context.Context, what string, f func(context.Context) 
 		err := f(once)
 		cancel()
 		if err == nil {
-			a.trouble.clear(what)
+			a.troubled(what, nil)
 			return nil
 		}
 		for _, e := range final {
 			if errors.Is(err, e) {
-				a.trouble.clear(what)
+				a.troubled(what, nil)
 				return err
 			}
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if a.trouble.note(what, err) {
-			a.opts.Log.Warn("store does not answer; trying again", "what", what, "err", err)
-		}
+		a.troubled(what, err)
 		pause := min(retryFirst<<min(try, 10), retryMost)
 		select {
 		case <-time.After(pause/2 + time.Duration(a.jitter()%uint64(pause))):

@@ -2,42 +2,85 @@ package agent
 
 import (
 	"fmt"
+	"strings"
 	"sync"
+	"time"
 )
 
 // trouble is what the workers cannot get done at the moment: the agent is not
 // ready while there is any.
 type trouble struct {
-	mu  sync.Mutex
-	now map[string]error
+	mu   sync.Mutex
+	now  map[string]error
+	said map[string]saying // by kind of trouble: the first word of it
 }
 
-// note says whether the trouble is new.
-func (t *trouble) note(what string, err error) bool {
+// saying is what the log was told of a kind of trouble.
+type saying struct {
+	at   time.Time
+	open bool // that it began, and not that it is over
+}
+
+// sayAgain is how far apart the log is told that the same kind of trouble
+// begins: a disk that is almost full refuses one object and takes the next.
+const sayAgain = time.Minute
+
+func kindOf(what string) string {
+	kind, _, _ := strings.Cut(what, " ")
+	return kind
+}
+
+// note says whether the log is to hear of it.
+func (t *trouble) note(what string, err error) (news bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.now == nil {
-		t.now = map[string]error{}
+		t.now, t.said = map[string]error{}, map[string]saying{}
 	}
-	_, known := t.now[what]
+	kind := kindOf(what)
+	if last := t.said[kind]; !t.any(kind) && (last.at.IsZero() || time.Since(last.at) >= sayAgain) {
+		t.said[kind], news = saying{at: time.Now(), open: true}, true
+	}
 	t.now[what] = err
-	return !known
+	return news
 }
 
-func (t *trouble) clear(what string) {
+// clear says whether the log is to hear that this kind of trouble is over.
+func (t *trouble) clear(what string) (news bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if _, known := t.now[what]; !known {
+		return false
+	}
 	delete(t.now, what)
+	kind := kindOf(what)
+	if last := t.said[kind]; last.open && !t.any(kind) {
+		t.said[kind], news = saying{at: last.at}, true
+	}
+	return news
 }
 
-// stalled notes an append to a ledger that does not get through.
-func (a *Agent) stalled(ledger string, err error) {
-	what := "append to " + ledger
-	if err == nil {
-		a.trouble.clear(what)
-		return
+// any says whether there is trouble of a kind. The mutex is held.
+func (t *trouble) any(kind string) bool {
+	for what := range t.now {
+		if kindOf(what) == kind {
+			return true
+		}
 	}
-	a.trouble.note(what, err)
+	return false
+}
+
+// stalled notes an append to a ledger that does not get through, or has.
+func (a *Agent) stalled(ledger string, err error) { a.troubled("append to "+ledger, err) }
+
+// troubled notes what does not get through, or with no error that it has.
+func (a *Agent) troubled(what string, err error) {
+	switch {
+	case err == nil && a.trouble.clear(what):
+		a.opts.Log.Warn("the stores answer again", "what", what)
+	case err != nil && a.trouble.note(what, err):
+		a.opts.Log.Warn("a store does not answer; trying again", "what", what, "err", err)
+	}
 }
 
 // String is one of the troubles, or empty.
