@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -49,7 +50,12 @@ func checkFolder(ctx context.Context, dir string, json bool, w io.Writer) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	report, err := check.Run(ctx, check.Options{Coordinator: s.coordinator, Bucket: s.bucket, Now: time.Now()})
+	objects, stop, err := watchBucket(ctx, s.bucket, os.Stderr)
+	if err != nil {
+		return explainFolder(dir, err)
+	}
+	report, err := check.Run(ctx, check.Options{Coordinator: s.coordinator, Bucket: objects, Now: time.Now()})
+	stop()
 	if err != nil {
 		return explainFolder(dir, err)
 	}

@@ -1,233 +1,177 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"context"
-	"encoding/base64"
-	"encoding/json"
-	"fmt"
 	"io"
-	"strconv"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
+var isolations = []string{"read_committed", "read_uncommitted"}
+
+// consumer is a run of consume.
 type consumer struct {
-	topic     string
-	partition int32
-	from      string
-	first     int64 // the offset that from is; -1: none
-	count     int
-	toEnd     bool
-	keys      bool
-	json      bool
+	topic       string
+	partitions  []int32 // nil: all
+	from, until position
+	count       int
+	key         []byte // nil: any
+	group       string // empty: none
+	committed   bool   // read_committed
+	out         printer
+}
+
+// consumeFlags are as they are given.
+type consumeFlags struct {
+	partitions, from, until, key, group, isolation string
+
+	count int
+	toEnd bool
+	print printerFlags
 }
 
 func newConsume() *cobra.Command {
 	var c client
-	var read consumer
+	var given consumeFlags
 	cmd := &cobra.Command{
 		Use:   "consume TOPIC",
 		Short: "Print the records of a topic, and go on as they come",
+		Long: `Print the records of a topic, and go on as they come, until Ctrl-C.
+
+--from says where to begin, --until where to stop: beginning, end, an offset, or
+a time: 2026-01-31T08:00:00Z, 90m or 7d ago, or @ and milliseconds since 1970.
+Times are those of the records. Where these are not in order, --from passes over
+older records, and --until stops at the first that is not older. With --until a
+partition that ends before is read to its end as it is now.
+
+A record is its value and a newline, byte for byte, or what these say:
+
+  --keys     key, tab, value
+  --details  time, partition, offset, key, headers, value, with tabs between
+  --json     an object a line, which siltstone produce --json takes back as it
+             is. Bytes that are not UTF-8 stand in fields that end in _base64
+  --format   %k key, %v value, %h{%k=%v } headers, %d time in milliseconds,
+             %d{go#RFC3339#} as text, %t topic, %p partition, %o offset, %K and
+             %V lengths, %k{hex} and %v{base64}, %% percent, \n \t \xNN
+
+With --group it reads as a member of that group: the partitions that it is
+assigned, from where the group has committed. What is printed is committed, so
+that a crash prints again what was not, and skips nothing. --from is then
+beginning or end, for where nothing is committed, and --exit stops once the
+group has read to the end as it is now.`,
 		Example: "  siltstone consume orders\n" +
 			"  siltstone consume orders --exit --json | jq .value\n" +
-			"  siltstone consume orders --partition 0 --from 1200 --count 10",
-		Args: takes("TOPIC", false),
+			"  siltstone consume orders --partition 0,4-7 --from 1200 --count 10\n" +
+			"  siltstone consume orders --from 1h --key customer-7 --details\n" +
+			"  siltstone consume orders --from 2026-01-31T08:00:00Z --until 2026-01-31T09:00:00Z\n" +
+			"  siltstone consume orders --format '%o %k %v\\n' --exit\n" +
+			"  siltstone consume orders --group billing",
+		Args:              takes("TOPIC", false),
+		ValidArgsFunction: c.completeTopics(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			read.topic = args[0]
-			return read.run(cmd.Context(), &c, cmd.OutOrStdout())
+			read, err := given.consumer(args[0], cmd.Flags().Changed("key"), time.Now())
+			if err != nil {
+				return err
+			}
+			ctx, stop := whileRead(cmd.Context(), cmd.OutOrStdout())
+			defer stop()
+			return read.run(ctx, &c, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	c.register(cmd)
-	f := cmd.Flags()
-	f.Int32VarP(&read.partition, "partition", "p", -1, "partition; -1 is all")
-	f.StringVarP(&read.from, "from", "o", "beginning", "beginning, end, or an offset")
-	f.IntVarP(&read.count, "count", "n", 0, "stop after so many records; 0 is never")
-	f.BoolVarP(&read.toEnd, "exit", "e", false, "stop at the end, as it is now")
-	f.BoolVarP(&read.keys, "keys", "k", false, "print key, tab, value")
-	f.BoolVar(&read.json, "json", false, "print an object a line: offset, time, key, value, headers")
+	given.register(cmd)
+	completeFlag(cmd, "group", c.completeGroups(0))
 	return cmd
 }
 
-func (c *consumer) run(ctx context.Context, to *client, w io.Writer) error {
-	if err := c.check(); err != nil {
-		return err
+func (f *consumeFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVarP(&f.partitions, "partition", "p", "", "only these `partitions`, like 3 or 0,4-7")
+	flags.StringVarP(&f.from, "from", "o", "beginning", "where to begin: a `position`, see above")
+	flags.StringVar(&f.until, "until", "", "where to stop: a `position`, see above")
+	flags.IntVarP(&f.count, "count", "n", 0, "stop after so many records; 0 is never")
+	flags.BoolVarP(&f.toEnd, "exit", "e", false, "stop at the end, as it is now")
+	flags.StringVar(&f.key, "key", "", "only records with this `key`")
+	flags.StringVarP(&f.group, "group", "g", "", "read as a member of this `group`, and commit")
+	flags.StringVar(&f.isolation, "isolation", "read_committed", "read_committed or read_uncommitted: whether open and aborted transactions are left out")
+	f.print.register(cmd)
+	completeValues(cmd, "isolation", isolations)
+}
+
+// consumer refuses wrong flags.
+func (f *consumeFlags) consumer(topic string, keyed bool, now time.Time) (c consumer, err error) {
+	c = consumer{topic: topic, count: f.count, group: f.group, committed: f.isolation == isolations[0]}
+	if keyed {
+		c.key = []byte(f.key)
 	}
-	cl, err := to.open(ctx)
+	if f.partitions != "" {
+		if c.partitions, err = parsePartitions(f.partitions); err != nil {
+			return c, usagef("--partition is like 3 or 0,4-7, not %q", f.partitions)
+		}
+	}
+	if c.from, err = parsePosition("from", f.from, now); err != nil {
+		return c, err
+	}
+	switch {
+	case f.toEnd && f.until != "":
+		return c, usagef("give --exit or --until, not both")
+	case f.toEnd:
+		c.until.at = atEnd
+	case f.until != "":
+		if c.until, err = parsePosition("until", f.until, now); err != nil {
+			return c, err
+		}
+	}
+	switch {
+	case c.until.at == atBeginning:
+		return c, usagef("--until beginning leaves nothing to read")
+	case f.count < 0:
+		return c, usagef("--count %d is below 0", f.count)
+	case f.group != "" && (f.partitions != "" || f.until != ""):
+		return c, usagef("--group reads what the group is assigned, from where it has committed: --partition and --until are not for it")
+	case f.group != "" && c.from.at != atBeginning && c.from.at != atEnd:
+		return c, usagef("with --group, --from is beginning or end: siltstone group reset sets where a group goes on")
+	}
+	if err := oneOf("isolation", f.isolation, isolations); err != nil {
+		return c, err
+	}
+	c.out, err = f.print.printer()
+	return c, err
+}
+
+func (c *consumer) run(ctx context.Context, to *client, w, progress io.Writer) error {
+	opts := []kgo.Opt{kgo.KeepControlRecords()} // see wants
+	if c.committed {
+		opts = append(opts, kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+	}
+	if c.group != "" {
+		return c.runInGroup(ctx, to, w, opts)
+	}
+	cl, err := to.open(ctx, opts...)
 	if err != nil {
 		return err
 	}
 	defer cl.Close()
-	adm := kadm.NewClient(cl)
-	ends, err := adm.ListEndOffsets(ctx, c.topic)
+	spans, err := c.plan(ctx, kadm.NewClient(cl))
 	if err != nil {
 		return err
 	}
-	if err := ends.Error(); err != nil {
-		return explain(c.topic, err, "")
-	}
-	starts, err := adm.ListStartOffsets(ctx, c.topic)
-	if err != nil {
-		return err
-	}
-	wanted, left, err := c.plan(starts, ends)
-	if err != nil {
-		return err
-	}
-	if c.toEnd && len(left) == 0 {
-		return nil
-	}
-	cl.AddConsumePartitions(map[string]map[int32]kgo.Offset{c.topic: wanted})
-	return c.poll(ctx, cl, w, left)
+	return c.read(ctx, cl, spans, w, progress)
 }
 
-// check refuses wrong flags, and finds out what from is.
-func (c *consumer) check() error {
-	c.first = -1
-	n, err := strconv.ParseInt(c.from, 10, 64)
+// wants says whether a record is to be printed. Control records come too, for
+// the end of a partition may be one, and are never printed.
+func (c *consumer) wants(r *kgo.Record) bool {
 	switch {
-	case err == nil && n >= 0:
-		c.first = n
-	case c.from != "beginning" && c.from != "end":
-		return fmt.Errorf("--from is beginning, end or an offset, not %q", c.from)
-	case c.count < 0:
-		return fmt.Errorf("--count %d is below 0", c.count)
+	case r.Attrs.IsControl(),
+		c.from.at == atOffset && r.Offset < c.from.n,
+		c.from.at == atTime && r.Timestamp.UnixMilli() < c.from.n,
+		c.key != nil && (r.Key == nil || !bytes.Equal(r.Key, c.key)):
+		return false
 	}
-	return checkPartition(c.partition)
-}
-
-// checkPartition refuses what is neither a partition nor -1.
-func checkPartition(n int32) error {
-	if n < -1 {
-		return fmt.Errorf("--partition is 0 or above, or -1, not %d", n)
-	}
-	return nil
-}
-
-// plan says where to begin in each partition, and which have records until
-// their end as it is now: that end.
-func (c *consumer) plan(starts, ends kadm.ListedOffsets) (wanted map[int32]kgo.Offset, left map[int32]int64, err error) {
-	wanted, left = map[int32]kgo.Offset{}, map[int32]int64{}
-	last := int64(-1)
-	ends.Each(func(end kadm.ListedOffset) {
-		if c.partition >= 0 && end.Partition != c.partition {
-			return
-		}
-		first, _ := starts.Lookup(c.topic, end.Partition)
-		begin := max(first.Offset, c.first)
-		if c.from == "end" {
-			begin = end.Offset
-		}
-		// Where a partition ends before --from, poll passes over what comes until then.
-		wanted[end.Partition] = kgo.NewOffset().At(min(begin, end.Offset))
-		if begin < end.Offset {
-			left[end.Partition] = end.Offset
-		}
-		last = max(last, end.Offset)
-	})
-	switch {
-	case len(wanted) == 0:
-		return nil, nil, fmt.Errorf("topic %q has no partition %d", c.topic, c.partition)
-	case c.first > last && c.partition >= 0:
-		return nil, nil, fmt.Errorf("partition %d of topic %q ends at offset %d, before --from %d", c.partition, c.topic, last, c.first)
-	case c.first > last:
-		return nil, nil, fmt.Errorf("no partition of topic %q reaches --from %d: the longest ends at offset %d", c.topic, c.first, last)
-	}
-	return wanted, left, nil
-}
-
-// poll prints until the context, the count or the end says stop.
-func (c *consumer) poll(ctx context.Context, cl *kgo.Client, w io.Writer, left map[int32]int64) error {
-	out := bufio.NewWriter(w)
-	for printed, done := 0, false; !done; {
-		fetches := cl.PollFetches(ctx)
-		if ctx.Err() != nil {
-			return nil //nolint:nilerr // an interrupt is how it ends
-		}
-		if errs := fetches.Errors(); len(errs) > 0 {
-			return explain(c.topic, errs[0].Err, "")
-		}
-		for records := fetches.RecordIter(); !records.Done() && !done; {
-			r := records.Next()
-			if r.Offset < c.first {
-				continue
-			}
-			if err := c.print(out, r); err != nil {
-				return err
-			}
-			printed++
-			if end, ok := left[r.Partition]; ok && r.Offset+1 >= end {
-				delete(left, r.Partition)
-			}
-			done = printed == c.count || c.toEnd && len(left) == 0
-		}
-		if err := out.Flush(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *consumer) print(w io.Writer, r *kgo.Record) error {
-	if c.json {
-		line, err := json.Marshal(printable(r))
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(w, "%s\n", line)
-		return err
-	}
-	if c.keys {
-		if _, err := fmt.Fprintf(w, "%s\t", r.Key); err != nil {
-			return err
-		}
-	}
-	_, err := fmt.Fprintf(w, "%s\n", r.Value)
-	return err
-}
-
-// printedRecord is a record for --json. Bytes that are not UTF-8 stand in the
-// fields that end in _base64; null stays null.
-type printedRecord struct {
-	Partition   int32           `json:"partition"`
-	Offset      int64           `json:"offset"`
-	Time        time.Time       `json:"time"`
-	Key         *string         `json:"key"`
-	KeyBase64   string          `json:"key_base64,omitempty"`
-	Value       *string         `json:"value"`
-	ValueBase64 string          `json:"value_base64,omitempty"`
-	Headers     []printedHeader `json:"headers,omitempty"`
-}
-
-type printedHeader struct {
-	Name        string  `json:"name"`
-	Value       *string `json:"value"`
-	ValueBase64 string  `json:"value_base64,omitempty"`
-}
-
-func printable(r *kgo.Record) printedRecord {
-	p := printedRecord{Partition: r.Partition, Offset: r.Offset, Time: r.Timestamp.UTC()}
-	p.Key, p.KeyBase64 = text(r.Key)
-	p.Value, p.ValueBase64 = text(r.Value)
-	for _, h := range r.Headers {
-		ph := printedHeader{Name: h.Key}
-		ph.Value, ph.ValueBase64 = text(h.Value)
-		p.Headers = append(p.Headers, ph)
-	}
-	return p
-}
-
-func text(b []byte) (*string, string) {
-	switch {
-	case b == nil:
-		return nil, ""
-	case utf8.Valid(b):
-		s := string(b)
-		return &s, ""
-	}
-	return nil, base64.StdEncoding.EncodeToString(b)
+	return true
 }

@@ -64,7 +64,7 @@ func newDev() *cobra.Command {
 func (d *dev) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	var level slog.Level
 	if level.UnmarshalText([]byte(d.logLevel)) != nil {
-		return fmt.Errorf("--log-level is debug, info, warn or error, not %q", d.logLevel)
+		return usagef("--log-level is debug, info, warn or error, not %q", d.logLevel)
 	}
 	for _, a := range []struct{ flag, addr string }{{"kafka", d.kafkaAddr}, {"http", d.httpAddr}, {"pprof", d.pprofAddr}} {
 		if err := checkAddress(a.flag, a.addr); err != nil && (a.addr != "" || a.flag != "pprof") {
@@ -205,7 +205,7 @@ func listen(ctx context.Context, flag, addr string) (net.Listener, error) {
 // checkAddress refuses what is not host:port.
 func checkAddress(flag, addr string) error {
 	if _, port, err := net.SplitHostPort(addr); err != nil || port == "" {
-		return fmt.Errorf("--%s %q is not an address like %s", flag, addr, defaultKafka)
+		return usagef("--%s %q is not an address like %s", flag, addr, defaultKafka)
 	}
 	return nil
 }

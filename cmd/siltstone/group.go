@@ -13,7 +13,8 @@ import (
 
 func newGroup() *cobra.Command {
 	c := &client{}
-	cmd := group("group", "List, describe, reset and delete consumer groups",
+	cmd := parent("group", "List, describe, reset and delete consumer groups",
+		"  siltstone group list\n  siltstone group describe billing",
 		newGroupList(c), newGroupDescribe(c), newGroupReset(c), newGroupDelete(c))
 	c.register(cmd)
 	return cmd

@@ -16,10 +16,11 @@ type deletedGroup struct {
 func newGroupDelete(c *client) *cobra.Command {
 	var json bool
 	cmd := &cobra.Command{
-		Use:     "delete GROUP...",
-		Short:   "Delete groups without members, and the offsets that they have committed",
-		Example: "  siltstone group delete billing",
-		Args:    takes("GROUP", true),
+		Use:               "delete GROUP...",
+		Short:             "Delete groups without members, and the offsets that they have committed",
+		Example:           "  siltstone group delete billing",
+		Args:              takes("GROUP", true),
+		ValidArgsFunction: c.completeGroups(0),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			adm, done, err := c.admin(cmd.Context())
 			if err != nil {

@@ -48,10 +48,11 @@ Most clients commit every 5 seconds only, so a longer sample is more exact.`,
 		Example: "  siltstone group describe billing\n" +
 			"  siltstone group describe billing --sample 30s\n" +
 			"  siltstone group describe billing --sample 0 --json | jq .[0].total.lag",
-		Args: takes("GROUP", true),
+		Args:              takes("GROUP", true),
+		ValidArgsFunction: c.completeGroups(0),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			if sample < 0 {
-				return fmt.Errorf("--sample %s is below 0", sample)
+				return usagef("--sample %s is below 0", sample)
 			}
 			adm, done, err := c.admin(cmd.Context())
 			if err != nil {

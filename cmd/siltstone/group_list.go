@@ -63,6 +63,7 @@ func newGroupList(c *client) *cobra.Command {
 	}
 	asJSON(cmd, &json)
 	cmd.Flags().StringSliceVar(&states, "state", nil, "only groups in these `states`: "+strings.Join(groupStates, ", "))
+	completeValues(cmd, "state", groupStates)
 	return cmd
 }
 
@@ -71,7 +72,7 @@ func parseStates(given []string) (states []string, err error) {
 	for _, s := range given {
 		i := slices.IndexFunc(groupStates, func(known string) bool { return strings.EqualFold(known, s) })
 		if i < 0 {
-			return nil, fmt.Errorf("--state is of %s, not %q", strings.Join(groupStates, ", "), s)
+			return nil, usagef("--state is of %s, not %q", strings.Join(groupStates, ", "), s)
 		}
 		states = append(states, groupStates[i])
 	}

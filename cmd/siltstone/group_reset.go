@@ -59,7 +59,8 @@ log: what is asked for below its start or above its end is its start or end.`,
 		Example: "  siltstone group reset billing --to-earliest\n" +
 			"  siltstone group reset billing --to-time 2026-01-31T08:00:00Z --topic orders --execute\n" +
 			"  siltstone group reset billing --shift-by -100 --topic orders:0,4-7 --execute",
-		Args: takes("GROUP", false),
+		Args:              takes("GROUP", false),
+		ValidArgsFunction: c.completeGroups(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := to.check(cmd.Flags().Changed); err != nil {
 				return err
@@ -91,6 +92,7 @@ log: what is asked for below its start or above its end is its start or end.`,
 	asJSON(cmd, &json)
 	to.register(cmd)
 	cmd.Flags().StringArrayVarP(&topics, "topic", "t", nil, "only this `topic[:partitions]`, like orders or orders:0,4-7; may be repeated")
+	completeFlag(cmd, "topic", c.completeTopics(0))
 	cmd.Flags().BoolVar(&execute, "execute", false, "do it; without, only show what would change")
 	return cmd
 }

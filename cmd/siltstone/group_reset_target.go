@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -29,7 +28,7 @@ func (to *resetTarget) register(cmd *cobra.Command) {
 	f.BoolVar(&to.earliest, "to-earliest", false, "to where each log starts")
 	f.BoolVar(&to.latest, "to-latest", false, "to where each log ends")
 	f.Int64Var(&to.at, "to-offset", 0, "to this `offset`")
-	f.StringVar(&to.time, "to-time", "", "to the first record of a `time` or later: 2026-01-31T08:00:00Z, or in ms since 1970")
+	f.StringVar(&to.time, "to-time", "", "to the first record of a `time` or later: 2026-01-31T08:00:00Z, how long ago like 90m or 7d, or in ms since 1970")
 	f.Int64Var(&to.shift, "shift-by", 0, "by so many `records`, back if it is below 0")
 }
 
@@ -37,34 +36,20 @@ func (to *resetTarget) register(cmd *cobra.Command) {
 func (to *resetTarget) check(given func(flag string) bool) (err error) {
 	flags := slices.DeleteFunc(slices.Clone(resetFlags), func(f string) bool { return !given(f) })
 	if len(flags) != 1 {
-		return fmt.Errorf("give one of --%s", strings.Join(resetFlags, ", --"))
+		return usagef("give one of --%s", strings.Join(resetFlags, ", --"))
 	}
 	to.flag = flags[0]
 	switch {
 	case to.flag == "to-earliest" && !to.earliest, to.flag == "to-latest" && !to.latest:
-		return fmt.Errorf("--%s=false is no place to go to", to.flag)
+		return usagef("--%s=false is no place to go to", to.flag)
 	case to.at < 0:
-		return fmt.Errorf("--to-offset %d is below 0", to.at)
+		return usagef("--to-offset %d is below 0", to.at)
 	case to.flag == "to-time":
-		to.millis, err = parseTime(to.time)
-	}
-	return err
-}
-
-// parseTime reads RFC 3339, or milliseconds since 1970, as these.
-func parseTime(s string) (int64, error) {
-	millis, err := strconv.ParseInt(s, 10, 64)
-	if err != nil {
-		t, err := time.Parse(time.RFC3339, s)
-		if err != nil {
-			return 0, fmt.Errorf("--to-time is a time like 2026-01-31T08:00:00Z, or milliseconds since 1970, not %q", s)
+		if to.millis, err = parseTime(to.time, time.Now()); err != nil {
+			return usagef("--to-time is a time like 2026-01-31T08:00:00Z, how long ago like 90m or 7d, or milliseconds since 1970; not %q", to.time)
 		}
-		millis = t.UnixMilli()
 	}
-	if millis < 0 {
-		return 0, fmt.Errorf("--to-time %s is before 1970", s)
-	}
-	return millis, nil
+	return nil
 }
 
 // offset is where a partition's goes. Clamped says why that is not what was
@@ -174,7 +159,7 @@ func parseTopicPartitions(given []string) (all []topicPartitions, err error) {
 			t.partitions, err = parsePartitions(list)
 		}
 		if err != nil || name == "" {
-			return nil, fmt.Errorf("--topic is like orders, orders:3 or orders:0,4-7, not %q", s)
+			return nil, usagef("--topic is like orders, orders:3 or orders:0,4-7, not %q", s)
 		}
 		i := slices.IndexFunc(all, func(o topicPartitions) bool { return o.topic == name })
 		switch {

@@ -93,24 +93,6 @@ siltstone: nosuch is left alone: there is no such topic
 	}
 }
 
-func TestParseTime(t *testing.T) {
-	for in, want := range map[string]int64{
-		"0":                             0,
-		"1769846400000":                 1769846400000,
-		"2026-01-31T08:00:00Z":          1769846400000,
-		"2026-01-31T09:00:00.250+01:00": 1769846400250,
-	} {
-		if got, err := parseTime(in); err != nil || got != want {
-			t.Errorf("%s is %d (%v), want %d", in, got, err, want)
-		}
-	}
-	for _, in := range []string{"", "now", "2026-01-31", "-1", "1969-12-31T23:59:59Z"} {
-		if got, err := parseTime(in); err == nil {
-			t.Errorf("%q is %d", in, got)
-		}
-	}
-}
-
 func TestParseTopicPartitions(t *testing.T) {
 	got, err := parseTopicPartitions([]string{"a:3", "b", "a:0-2,2,7", "b:1", "c:1", "c"})
 	want := []topicPartitions{{"a", []int32{0, 1, 2, 3, 7}}, {"b", nil}, {"c", nil}}

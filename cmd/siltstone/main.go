@@ -10,56 +10,74 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strconv"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 )
 
 func main() {
+	// A reader of the output that goes away (| head) is an error of the next
+	// write, and no end in the middle of something.
+	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // so that a second Ctrl-C ends it at once
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run is main without the process: it returns the exit code, 1 after any error,
-// which it prints as one line.
+// run is main without the process: it returns the exit code, after an error
+// that it prints as one line.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	if err := root.ExecuteContext(ctx); err != nil {
+	called, err := root.ExecuteContextC(ctx)
+	if usage, ok := errors.AsType[*usageError](err); ok {
+		see := usage.see
+		if see == "" {
+			see = called.CommandPath()
+		}
+		fmt.Fprintf(stderr, "siltstone: %v (see %s --help)\n", err, see)
+		return exitUsage
+	}
+	if err != nil && !errors.Is(err, syscall.EPIPE) {
 		fmt.Fprintf(stderr, "siltstone: %v\n", err)
-		return 1
+		return exitError
 	}
 	return 0
 }
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "siltstone",
-		Short:         "A log on object storage that speaks Kafka",
+		Use:   "siltstone",
+		Short: "A log on object storage that speaks Kafka",
+		Long: `A log on object storage that speaks Kafka.
+
+Exit codes: 0; 1 after an error, which is one line on standard error that says
+what to do, and where check or segment verify find damage; 2 where a command is
+called in a wrong way, and has done nothing.`,
 		Example:       "  siltstone dev\n  siltstone topic create orders --partitions 3",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Version:       versionLine(),
+		Version:       thisVersion().String(),
 		RunE:          helpOrUnknown,
 		Args:          cobra.ArbitraryArgs,
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
+	root.CompletionOptions.DisableDefaultCmd = true // newCompletion is ours
 	root.AddCommand(
 		newDev(),
 		newTopic(),
-		newGroup(),
 		newProduce(),
 		newConsume(),
+		newGroup(),
+		newCluster(),
 		newSegment(),
 		newCheck(),
+		newCompletion(),
 		newVersion(),
 	)
 	return root
@@ -68,8 +86,9 @@ func newRoot() *cobra.Command {
 // newHelp is cobra's help command, but that it refuses what is no command.
 func newHelp() *cobra.Command {
 	return &cobra.Command{
-		Use:   "help [COMMAND]",
-		Short: "Explain a command",
+		Use:     "help [COMMAND]",
+		Short:   "Explain a command",
+		Example: "  siltstone help topic create",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, rest, err := cmd.Root().Find(args)
 			if err != nil {
@@ -81,51 +100,9 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// group makes a command that only holds others, and says so when it is given something else.
-func group(use, short string, children ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, RunE: helpOrUnknown}
+// parent makes a command that only holds others, and says so when it is given something else.
+func parent(use, short, example string, children ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Example: example, RunE: helpOrUnknown}
 	cmd.AddCommand(children...)
 	return cmd
-}
-
-// helpOrUnknown is what a command does that only holds others.
-func helpOrUnknown(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return cmd.Help()
-	}
-	cmd.SuggestionsMinimumDistance = 2
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		return fmt.Errorf("unknown command %q: did you mean %s? (see %s --help)", args[0], strings.Join(near, " or "), cmd.CommandPath())
-	}
-	return fmt.Errorf("unknown command %q (see %s --help)", args[0], cmd.CommandPath())
-}
-
-// flagError says where flags are explained, and of a number that is none only
-// what is wrong with it, not which function says so.
-func flagError(cmd *cobra.Command, err error) error {
-	if number, ok := errors.AsType[*strconv.NumError](err); ok {
-		err = fmt.Errorf("%s%w", strings.TrimSuffix(err.Error(), number.Error()), number.Err)
-	}
-	return fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())
-}
-
-// takes checks the number of arguments: one, or at least one when more is set.
-func takes(what string, more bool) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		switch {
-		case len(args) == 0 && more:
-			return fmt.Errorf("give at least one %s (see %s --help)", what, cmd.CommandPath())
-		case len(args) == 0 || len(args) > 1 && !more:
-			return fmt.Errorf("give one %s, not %s (see %s --help)", what, plural(len(args), "argument"), cmd.CommandPath())
-		}
-		return nil
-	}
-}
-
-// takesNone refuses any argument.
-func takesNone(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return fmt.Errorf("%s takes no argument such as %q (see %s --help)", cmd.CommandPath(), args[0], cmd.CommandPath())
-	}
-	return nil
 }

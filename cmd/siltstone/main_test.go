@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"net"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,8 +15,8 @@ import (
 func TestWrongArguments(t *testing.T) {
 	for _, tt := range []struct{ args, says string }{
 		{"nosuch", "nosuch"},
-		{"nosuch", "see siltstone --help"},
-		{"tpoic list", "did you mean topic?"},
+		{"nosuch", "(see siltstone --help)"},
+		{"tpoic list", "did you mean topic? (see siltstone --help)"},
 		{"topic nosuch", `unknown command "nosuch" (see siltstone topic --help)`},
 		{"topic crate t", "did you mean create? (see siltstone topic --help)"},
 		{"help nosuch", `unknown command "nosuch" (see siltstone --help)`},
@@ -23,7 +25,7 @@ func TestWrongArguments(t *testing.T) {
 		{"topic create t -p 99999999999", `"-p, --partitions" flag: value out of range (see siltstone topic create --help)`},
 		{"topic create t -p many", `"-p, --partitions" flag: invalid syntax (see`},
 		{"topic list --json=perhaps", `"--json" flag: invalid syntax (see`},
-		{"topic create t --nosuch", "see siltstone topic create --help"},
+		{"topic create t --nosuch", "(see siltstone topic create --help)"},
 		{"topic create t --config a", "not name=value"},
 		{"topic list --kafka 9092", "not an address"},
 		{"group list extra", `takes no argument such as "extra"`},
@@ -39,12 +41,35 @@ func TestWrongArguments(t *testing.T) {
 		{"produce t --acks most", "--acks"},
 		{"produce t --compression brotli", "--compression"},
 		{"produce t --header h", "--header"},
-		{"consume t --from yesterday", "--from"},
 		{"produce t -p -2", "--partition"},
+		{"produce t --json --key k", "--json reads keys"},
+		{"produce t --json --file f", "--json reads keys"},
+		{"produce t --key k -K :", "give --key or --key-separator"},
+		{"produce t --file f -K :", "a file is a record"},
+		{"produce t --keep-partitions", "goes with --json"},
+		{"produce t --json --keep-partitions -p 1", "without --partition"},
+		{"consume t --from yesterday", "--from"},
 		{"consume t --from=-1", "--from"},
 		{"consume t -p -2", "--partition"},
+		{"consume t -p 1-", "--partition"},
 		{"consume t -n -1", "--count"},
-		{"segment verify /nosuch/file", "no such file"},
+		{"consume t --until soon", "--until"},
+		{"consume t --until beginning", "leaves nothing to read"},
+		{"consume t --until end --exit", "--exit or --until"},
+		{"consume t --keys --json", "give one of --keys"},
+		{"consume t --format %q", "--format"},
+		{"consume t --isolation none", "--isolation is read_committed or read_uncommitted"},
+		{"consume t --group g --from 3", "siltstone group reset"},
+		{"consume t --group g --partition 3", "not for it"},
+		{"consume t --group g --until 3", "not for it"},
+		{"topic alter t", "give what to change"},
+		{"topic alter t -p -1", "--partitions -1 is below 0"},
+		{"topic alter t -c a=1 --delete-config a", "both about a"},
+		{"topic delete-records t", "give --before"},
+		{"topic delete-records t --before then", "--before"},
+		{"topic delete-records t --before end -p x", "--partition"},
+		{"cluster alter", "give what to change"},
+		{"completion csh", "SHELL is bash"},
 		{"dev extra", `takes no argument such as "extra" (see siltstone dev --help)`},
 		{"dev --log-level loud", "--log-level is debug, info, warn or error"},
 		{"dev --kafka 9092 --data /proc/nosuch", `--kafka "9092" is not an address like`},
@@ -55,21 +80,41 @@ func TestWrongArguments(t *testing.T) {
 			var out, errs bytes.Buffer
 			code := run(t.Context(), strings.Fields(tt.args), strings.NewReader(""), &out, &errs)
 			text := errs.String()
-			if code != 1 || out.Len() > 0 || strings.Count(text, "\n") != 1 || !strings.Contains(text, tt.says) {
-				t.Errorf("code %d, stdout %q, stderr %q; want 1, nothing, a line with %q", code, out.String(), text, tt.says)
+			if code != exitUsage || out.Len() > 0 || strings.Count(text, "\n") != 1 || !strings.Contains(text, tt.says) {
+				t.Errorf("code %d, stdout %q, stderr %q; want 2, nothing, a line with %q", code, out.String(), text, tt.says)
 			}
 		})
 	}
 }
 
-// TestHelp: every command explains itself, and those that do something have an example.
+// TestErrors: what is called in the right way and fails is code 1, and a reader
+// that goes away no error.
+func TestErrors(t *testing.T) {
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), []string{"segment", "verify", "/nosuch/file"}, nil, &out, &errs); code != exitError || !strings.Contains(errs.String(), "no such file") {
+		t.Errorf("code %d, %q", code, errs.String())
+	}
+	errs.Reset()
+	if code := run(t.Context(), []string{"version", "--json"}, nil, gone{}, &errs); code != 0 || errs.Len() > 0 {
+		t.Errorf("where nobody reads: code %d, %q", code, errs.String())
+	}
+}
+
+// gone is a pipe that nobody reads from.
+type gone struct{}
+
+func (gone) Write([]byte) (int, error) {
+	return 0, &os.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.EPIPE}
+}
+
+// TestHelp: every command explains itself, with an example.
 func TestHelp(t *testing.T) {
 	var visit func(*cobra.Command)
 	visit = func(cmd *cobra.Command) {
 		if cmd.Short == "" {
 			t.Errorf("%s has no description", cmd.CommandPath())
 		}
-		if !cmd.HasSubCommands() && cmd.Name() != "version" && !strings.Contains(cmd.Example, cmd.CommandPath()) {
+		if !strings.Contains(cmd.Example, cmd.CommandPath()) {
 			t.Errorf("%s has no example", cmd.CommandPath())
 		}
 		for _, child := range cmd.Commands() {
@@ -95,7 +140,7 @@ func TestHelpOf(t *testing.T) {
 func TestVersion(t *testing.T) {
 	for _, how := range []string{"version", "--version"} {
 		var out bytes.Buffer
-		if code := run(t.Context(), []string{how}, nil, &out, &out); code != 0 || out.String() != versionLine()+"\n" || !strings.HasPrefix(out.String(), "siltstone "+version) {
+		if code := run(t.Context(), []string{how}, nil, &out, &out); code != 0 || out.String() != thisVersion().String()+"\n" || !strings.HasPrefix(out.String(), "siltstone "+version) {
 			t.Errorf("%s: code %d, %q", how, code, out.String())
 		}
 	}

@@ -8,7 +8,8 @@ import (
 )
 
 func newSegment() *cobra.Command {
-	return group("segment", "Look into segments: the objects that hold records",
+	return parent("segment", "Look into segments: the objects that hold records",
+		"  siltstone segment verify siltstone-data/objects/*/*/*/*",
 		newSegmentDump(), newSegmentVerify())
 }
 

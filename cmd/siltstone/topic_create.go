@@ -2,21 +2,17 @@ package main
 
 import (
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/siltstone-io/siltstone"
-	"github.com/siltstone-io/siltstone/coordinator/topic"
 )
 
 func newTopicCreate(c *client) *cobra.Command {
 	var partitions int32
 	var replication int16
-	var settings []string
+	var settings configFlags
+	var json bool
 	cmd := &cobra.Command{
 		Use:   "create TOPIC...",
 		Short: "Create topics",
@@ -29,7 +25,7 @@ already, and in force once the jobs run that carry them out.`,
 			"  siltstone topic create orders --partitions 12 --config compression.type=zstd",
 		Args: takes("TOPIC", true),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			configs, err := parseConfigs(settings)
+			configs, err := settings.values()
 			if err != nil {
 				return err
 			}
@@ -38,40 +34,28 @@ already, and in force once the jobs run that carry them out.`,
 				return err
 			}
 			defer done()
+			var created []listedTopic
 			for _, name := range names {
 				made, err := adm.CreateTopic(cmd.Context(), partitions, replication, configs, name)
 				if err != nil {
 					return explain(name, err, made.ErrMessage)
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "created %s (id %s, %s)\n", name, siltstone.TopicID(made.ID), plural(made.NumPartitions, "partition"))
+				t := listedTopic{name, siltstone.TopicID(made.ID).String(), int(made.NumPartitions)}
+				created = append(created, t)
+				if !json {
+					fmt.Fprintf(cmd.OutOrStdout(), "created %s (id %s, %s)\n", t.Name, t.ID, plural(t.Partitions, "partition"))
+				}
 			}
-			if waiting := waitingConfigs(configs); len(waiting) > 0 {
-				fmt.Fprintf(cmd.OutOrStdout(), "%s: stored, and in force once the jobs for retention and compaction run\n", strings.Join(waiting, ", "))
+			if json {
+				return printJSON(cmd.OutOrStdout(), created)
 			}
+			printWaiting(cmd.OutOrStdout(), configs)
 			return nil
 		},
 	}
 	cmd.Flags().Int32VarP(&partitions, "partitions", "p", 1, "number of partitions")
 	cmd.Flags().Int16Var(&replication, "replication-factor", -1, "1 to 3 are taken for the cluster's own, -1")
-	cmd.Flags().StringArrayVarP(&settings, "config", "c", nil, "a topic config as `name=value`; may be repeated")
+	settings.register(cmd, topicConfigs())
+	asJSON(cmd, &json)
 	return cmd
-}
-
-func parseConfigs(settings []string) (map[string]*string, error) {
-	configs := map[string]*string{}
-	for _, s := range settings {
-		name, value, ok := strings.Cut(s, "=")
-		if !ok || name == "" {
-			return nil, fmt.Errorf("--config %s is not name=value", s)
-		}
-		configs[name] = kadm.StringPtr(value)
-	}
-	return configs, nil
-}
-
-// waitingConfigs are those that nothing carries out yet.
-func waitingConfigs(configs map[string]*string) []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(configs)), func(name string) bool {
-		return !topic.WaitsForJobs(name)
-	})
 }

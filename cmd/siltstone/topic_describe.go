@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/siltstone-io/siltstone"
 )
@@ -38,19 +37,14 @@ type describedPartition struct {
 	End         int64 `json:"end"`
 }
 
-type describedConfig struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-	Set   bool   `json:"set"` // on this topic; else it is a default
-}
-
 func newTopicDescribe(c *client) *cobra.Command {
 	var json, all bool
 	cmd := &cobra.Command{
-		Use:     "describe TOPIC...",
-		Short:   "Show partitions, offsets, durability and configs of topics",
-		Example: "  siltstone topic describe orders\n  siltstone topic describe orders --all",
-		Args:    takes("TOPIC", true),
+		Use:               "describe TOPIC...",
+		Short:             "Show partitions, offsets, durability and configs of topics",
+		Example:           "  siltstone topic describe orders\n  siltstone topic describe orders --all",
+		Args:              takes("TOPIC", true),
+		ValidArgsFunction: c.completeTopics(0),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			adm, done, err := c.admin(cmd.Context())
 			if err != nil {
@@ -110,7 +104,7 @@ func describe(ctx context.Context, adm *kadm.Client, name string) (describedTopi
 		}
 		t.Partitions = append(t.Partitions, describedPartition{p.Partition, p.Leader, p.LeaderEpoch, start.Offset, end.Offset})
 	}
-	t.Configs, err = describeConfigs(ctx, adm, name)
+	t.Configs, err = describeTopicConfigs(ctx, adm, name)
 	if err != nil {
 		return none, err
 	}
@@ -122,35 +116,12 @@ func describe(ctx context.Context, adm *kadm.Client, name string) (describedTopi
 	return t, nil
 }
 
-func describeConfigs(ctx context.Context, adm *kadm.Client, name string) ([]describedConfig, error) {
-	resources, err := adm.DescribeTopicConfigs(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	r, err := resources.On(name, nil)
-	if err != nil {
-		return nil, err
-	}
-	if r.Err != nil {
-		return nil, explain(name, r.Err, r.ErrMessage)
-	}
-	var configs []describedConfig
-	for _, c := range r.Configs {
-		configs = append(configs, describedConfig{c.Key, c.MaybeValue(), c.Source == kmsg.ConfigSourceDynamicTopicConfig})
-	}
-	return configs, nil
-}
-
 func printTopic(w io.Writer, t describedTopic, all bool) error {
 	fmt.Fprintf(w, "%s  id %s, %s\n", t.Name, t.ID, plural(len(t.Partitions), "partition"))
 	if means, ok := durabilities[t.Durability]; ok {
 		fmt.Fprintf(w, "durability %s: %s\n", t.Durability, means)
 	}
-	for _, c := range t.Configs {
-		if c.Set || all {
-			fmt.Fprintf(w, "config %s=%s\n", c.Name, c.Value)
-		}
-	}
+	printConfigs(w, t.Configs, all)
 	var rows [][]string
 	for _, p := range t.Partitions {
 		rows = append(rows, []string{
