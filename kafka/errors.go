@@ -119,14 +119,14 @@ func message(err error) *string {
 }
 
 // refuse is the code that an answer carries for an error, counted and, where
-// what is stored is damaged or nobody thought of it, logged.
+// what is stored is damaged or nobody thought of it, logged now and then.
 func (s *Server) refuse(err error) int16 {
 	ke := kafkaError(err)
 	if ke == nil {
 		return 0
 	}
 	s.metrics.errors.WithLabelValues(ke.Message).Inc()
-	if ke == kerr.UnknownServerError || errors.Is(err, siltstone.ErrCorrupt) {
+	if (ke == kerr.UnknownServerError || errors.Is(err, siltstone.ErrCorrupt)) && s.seldom.may("error: "+err.Error()) {
 		s.logger.Error("request failed", "err", err)
 	}
 	return ke.Code
