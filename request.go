@@ -90,6 +90,8 @@ type FetchResult struct {
 	// Release gives back the memory that Records point into; nil when there
 	// is nothing to give back. No byte of Records is touched after it.
 	Release func()
+	// Wanted says whether others wait for that memory; nil where nobody would.
+	Wanted func() bool
 }
 
 // FetchedPart is what one partition gave.

@@ -40,7 +40,7 @@ func (a *Agent) Fetch(ctx context.Context, req *siltstone.FetchRequest) (*siltst
 			lease.release()
 			return nil, context.Cause(ctx)
 		case complete:
-			result.Release = lease.release
+			result.Release, result.Wanted = lease.release, lease.wanted
 			return &result, nil
 		}
 		lease.release()
@@ -52,9 +52,9 @@ func (a *Agent) Fetch(ctx context.Context, req *siltstone.FetchRequest) (*siltst
 // to wait for.
 func (a *Agent) admitRead(op *fetchOp, lease *readLease) (given <-chan struct{}) {
 	if op.cold == nil {
-		return lease.take(op.pins.bytes)
+		return lease.take(op.pins.bytes, 0)
 	}
-	if given = lease.take(op.pins.bytes + a.opts.Memory.Whole); given == nil {
+	if given = lease.take(op.pins.bytes+a.opts.Memory.Whole, a.reading.forTail()); given == nil {
 		lease.reserved = a.opts.Memory.Whole
 	}
 	return given

@@ -29,6 +29,10 @@ const (
 
 func newReadMemory(limit int) *readMemory { return &readMemory{limit: limit, free: limit} }
 
+// forTail is what reading objects leaves to those who read near the end, and
+// keep little.
+func (m *readMemory) forTail() int { return m.limit / 4 }
+
 // share is how much an answer may have now.
 func (m *readMemory) share() int {
 	m.mu.Lock()
@@ -43,13 +47,13 @@ type readLease struct {
 	reserved int // of held, for the next object that is read
 }
 
-// take takes n bytes, or returns what is closed when there may be more. Where
-// nobody has any there is room for every batch.
-func (l *readLease) take(n int) (given <-chan struct{}) {
+// take takes n bytes and leaves some to others, or returns what is closed when
+// there may be more. Where nobody has any there is room for every batch.
+func (l *readLease) take(n, leave int) (given <-chan struct{}) {
 	m := l.of
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if n > m.free && m.free < m.limit {
+	if n+leave > m.free && m.free < m.limit {
 		if m.given == nil {
 			m.given = make(chan struct{})
 		}
@@ -62,7 +66,7 @@ func (l *readLease) take(n int) (given <-chan struct{}) {
 
 // reserve makes sure of n bytes for what is read next.
 func (l *readLease) reserve(n int) bool {
-	if l.reserved == 0 && l.take(n) == nil {
+	if l.reserved == 0 && l.take(n, l.of.forTail()) == nil {
 		l.reserved = n
 	}
 	return l.reserved > 0
@@ -84,6 +88,14 @@ func (l *readLease) giveBack(n int) {
 		close(m.given)
 		m.given = nil
 	}
+}
+
+// wanted says whether others wait for memory.
+func (l *readLease) wanted() bool {
+	m := l.of
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.given != nil
 }
 
 // release gives all back.

@@ -92,18 +92,19 @@ func keepAnswers(t *testing.T, a *running, tp siltstone.TopicPartition, limit in
 func TestLeasesAddUp(t *testing.T) {
 	m := newReadMemory(100)
 	one, two := &readLease{of: m}, &readLease{of: m}
-	if one.take(1000) != nil {
+	if one.take(1000, 0) != nil {
 		t.Error("there was no room for the only one")
 	}
-	given := two.take(1)
+	given := two.take(1, 0)
 	if given == nil {
 		t.Error("there was room beside one that is larger than all memory")
 	}
 	one.release()
 	<-given
-	if !two.reserve(60) || !two.reserve(60) || one.take(50) == nil {
-		t.Error("what is reserved is reserved once")
+	if !two.reserve(60) || !two.reserve(60) || one.take(20, 25) == nil || one.take(20, 20) != nil {
+		t.Error("what is reserved is reserved once, and what is left to others is left")
 	}
+	one.release()
 	two.keep(90)
 	if m.free != 10 || two.held != 90 {
 		t.Errorf("%d are free, and %d are held", m.free, two.held)

@@ -24,6 +24,7 @@ type fakeLog struct {
 
 	hold       chan struct{}                           // appends are decided once it is closed; set before the start
 	fail       func(tp siltstone.TopicPartition) error // instead of an outcome
+	wanted     func() bool                             // of results
 	repeatedMS int64                                   // appends repeat a batch at offset 5 of this time; 0: they do not
 	released   int                                     // results given back
 	fetches    []siltstone.FetchRequest                // as they came
@@ -140,7 +141,7 @@ func (l *fakeLog) Fetch(ctx context.Context, r *siltstone.FetchRequest) (*siltst
 }
 
 func (l *fakeLog) fetch(r *siltstone.FetchRequest) (result *siltstone.FetchResult, bytes int, failed bool) {
-	result = &siltstone.FetchResult{Release: func() {
+	result = &siltstone.FetchResult{Wanted: l.wanted, Release: func() {
 		l.mu.Lock()
 		l.released++
 		l.mu.Unlock()

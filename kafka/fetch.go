@@ -224,6 +224,9 @@ func (a *fetchAnswer) read(ctx context.Context, wanted []*fetchPartition, out *o
 	if result.Release != nil {
 		out.release = append(out.release, result.Release)
 	}
+	if result.Wanted != nil {
+		out.wanted = append(out.wanted, result.Wanted)
+	}
 	for i, p := range asked {
 		p.take(&result.Parts[i])
 	}

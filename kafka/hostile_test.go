@@ -286,3 +286,31 @@ func TestRecompressionIsCounted(t *testing.T) {
 	}
 	waitFor(t, func() bool { return metric(f.server.metrics.held) == 0 })
 }
+
+// TestSlowReaderIsWanted: who does not read an answer is given up at once where
+// others wait for its memory, and who reads is not.
+func TestSlowReaderIsWanted(t *testing.T) {
+	inBubble(t, func(f *fixture, _ *Options) { f.log.wanted = func() bool { return true } }, func(t *testing.T, f *fixture, p *pipes) {
+		topic := f.create("t", 1)
+		deaf, slow := p.dial(t), p.dial(t)
+		wantNoError(t, ask[*kmsg.ProduceResponse](slow, 9, produce(topic, -1, oneBatch(t, batch.None, strings.Repeat("x", 1_000_000)))))
+		_ = slow.conn.SetReadDeadline(time.Time{})
+		q := fetchOf(topic.ID, "t", 0)
+		q.SetVersion(13)
+		deaf.send(q)
+		slow.send(q)
+		begin := time.Now()
+		for read := 0; read < 1_000_000; {
+			n, err := slow.conn.Read(make([]byte, impatientBytes/4))
+			if err != nil {
+				t.Fatalf("after %d bytes and %v: %v", read, time.Since(begin), err)
+			}
+			read += n
+			time.Sleep(impatientTime / 8)
+		}
+		synctest.Wait()
+		if f.closedFor("slow_reader") != 1 || time.Since(begin) > 20*time.Second {
+			t.Errorf("%v are closed after %v", f.closedFor("slow_reader"), time.Since(begin))
+		}
+	})
+}

@@ -20,6 +20,10 @@ const (
 	keptBytes = 256 << 10
 	// pieceBytes may take Limits.Write to be taken by the client.
 	pieceBytes = 1 << 20
+	// Where others wait for the memory of what is written, the client must take
+	// impatientBytes in each impatientTime.
+	impatientBytes = 64 << 10
+	impatientTime  = time.Second
 )
 
 // buffers are those of outboxes that have nothing to write, so that a
@@ -36,10 +40,11 @@ type outbox struct {
 	buf      []byte  // answers without their record batches
 	pooled   *[]byte // where buf goes back to; nil: it is not of the pool yet
 	splices  []splice
-	release  []func() // once the splices are written
-	charged  int64    // of the server's memory for answers
-	spliced  int      // bytes, of the answer being written
-	firstAt  int      // where that answer begins in buf
+	release  []func()      // once the splices are written
+	wanted   []func() bool // whether others wait for the memory of the splices
+	charged  int64         // of the server's memory for answers
+	spliced  int           // bytes, of the answer being written
+	firstAt  int           // where that answer begins in buf
 	vectored net.Buffers
 
 	// Of the last answers to Produce and Fetch, to be used again.
@@ -128,16 +133,8 @@ func (o *outbox) write(all net.Buffers) error {
 		if size > pieceBytes { // one buffer of more than a piece
 			rest, piece[0] = piece[0][pieceBytes:], piece[0][:pieceBytes]
 		}
-		if err := o.conn.SetWriteDeadline(time.Now().Add(o.server.limits.Write)); err != nil {
-			return gone(err)
-		}
-		written, err := piece.WriteTo(o.conn)
-		o.server.metrics.sent.Add(float64(written))
-		if timedOut(err) {
-			return errSlowReader
-		}
-		if err != nil {
-			return gone(err)
+		if err := o.writePiece(&piece); err != nil {
+			return err
 		}
 		if rest != nil {
 			all[0] = rest
@@ -148,14 +145,47 @@ func (o *outbox) write(all net.Buffers) error {
 	return nil
 }
 
+// writePiece writes a piece, and looks up now and then where others may wait.
+func (o *outbox) writePiece(piece *net.Buffers) error {
+	for until := time.Now().Add(o.server.limits.Write); ; {
+		deadline := until
+		if soon := time.Now().Add(impatientTime); len(o.wanted) > 0 && soon.Before(until) {
+			deadline = soon
+		}
+		if err := o.conn.SetWriteDeadline(deadline); err != nil {
+			return gone(err)
+		}
+		written, err := piece.WriteTo(o.conn)
+		o.server.metrics.sent.Add(float64(written))
+		switch {
+		case err == nil:
+			return nil
+		case !timedOut(err):
+			return gone(err)
+		case !time.Now().Before(until), written < impatientBytes && o.isWanted():
+			return errSlowReader
+		}
+	}
+}
+
+func (o *outbox) isWanted() bool {
+	for _, wanted := range o.wanted {
+		if wanted() {
+			return true
+		}
+	}
+	return false
+}
+
 func (o *outbox) reset() {
 	for _, release := range o.release {
 		release()
 	}
 	clear(o.release)
+	clear(o.wanted)
 	clear(o.splices)
 	clear(o.vectored[:cap(o.vectored)])
-	o.release, o.splices, o.vectored = o.release[:0], o.splices[:0], o.vectored[:0]
+	o.release, o.wanted, o.splices, o.vectored = o.release[:0], o.wanted[:0], o.splices[:0], o.vectored[:0]
 	o.giveBack()
 	o.server.answers.Release(o.charged)
 	o.charged = 0
