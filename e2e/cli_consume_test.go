@@ -124,6 +124,11 @@ func TestConsumeIntoHead(t *testing.T) {
 			t.Errorf("%s: %v: %q, %q", flags, err, stdout.String(), stderr.String())
 		}
 	}
+	for _, at := range s.describeGroup(t, "g", "0").committed("t") {
+		if at == 100_000 {
+			t.Error("what nobody could read is committed")
+		}
+	}
 }
 
 // TestRoundTrip: what consume --json prints and produce --json writes is the

@@ -109,6 +109,9 @@ func describeGroups(ctx context.Context, adm *kadm.Client, ids []string, wait ti
 			Members: membersOf(l.Members), Partitions: partitionLags(l.Lag), SampleSeconds: took.Seconds(),
 		}
 		g.Topics, g.Total = topicLags(partitionLags(before[id].Lag), g.Partitions, took)
+		if g.Topics == nil {
+			g.Topics = []topicLag{} // no list is null in JSON
+		}
 		groups = append(groups, g)
 	}
 	return groups, nil

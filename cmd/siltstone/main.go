@@ -1,6 +1,6 @@
-// Command siltstone is the one binary: an agent with its stores (dev), a small
-// client (topic, produce, consume) and tools for what is stored (segment,
-// check). A file per subcommand; here is wiring, and what people read.
+// Command siltstone is the one binary: an agent with its stores (dev), a client
+// (topic, produce, consume, group, cluster) and tools for what is stored
+// (segment, check). A file per subcommand; here is what all have in common.
 package main
 
 import (

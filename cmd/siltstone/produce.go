@@ -110,8 +110,9 @@ func (p *producer) run(cmd *cobra.Command, to *client, files []string) error {
 	}
 	p.limitBytes.Store(int32(limitBytes))
 	in := input{rules: p.rules, limitBytes: limitBytes, stdin: cmd.InOrStdin(), files: files}
-	defer showProgress(cmd.ErrOrStderr(), progressBytes, in.size(), in.done.Load)()
+	stop := showProgress(cmd.ErrOrStderr(), progressBytes, in.size(), in.done.Load)
 	n, err := send(ctx, cl, p.topic, &in)
+	stop()
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("interrupted after %s", plural(n, "acknowledged record"))
