@@ -54,8 +54,9 @@ type Server struct {
 	stopped chan struct{}
 }
 
-// builtAtOnce is how many large answers are built at a time.
-const builtAtOnce = 16
+// builtAtOnce is how many large answers are built at a time: it costs CPU, and
+// others wait for their turn behind all of them.
+const builtAtOnce = 4
 
 // New checks the options.
 func New(o Options) (*Server, error) {

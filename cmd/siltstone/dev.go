@@ -37,6 +37,7 @@ type dev struct {
 	dir, kafkaAddr, httpAddr string
 	pprofAddr                string // none: no profiles
 	logLevel                 string
+	memory                   string
 }
 
 func newDev() *cobra.Command {
@@ -56,6 +57,7 @@ func newDev() *cobra.Command {
 	f.StringVar(&d.kafkaAddr, "kafka", defaultKafka, "`address` for Kafka's protocol")
 	f.StringVar(&d.httpAddr, "http", defaultHTTP, "`address` for HTTP: records and topics (docs/http.md), /healthy, /ready, /metrics")
 	f.StringVar(&d.pprofAddr, "pprof", "", "`address` for Go's profiles, at /debug/pprof/ (default none)")
+	f.StringVar(&d.memory, "memory", defaultMemory, "most `bytes` of memory that it may have, as 512MiB or 4GiB")
 	f.StringVar(&d.logLevel, "log-level", "warn", "least `level` of what is logged: debug, info, warn or error")
 	return cmd
 }
@@ -71,6 +73,11 @@ func (d *dev) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
 			return err
 		}
 	}
+	memory, err := parseMemory(d.memory)
+	if err != nil {
+		return err
+	}
+	memory.limit()
 	dir, err := filepath.Abs(d.dir)
 	if err != nil {
 		return err
@@ -101,14 +108,14 @@ func (d *dev) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	engine, cluster, isNew, err := newEngine(ctx, stores, log, metrics)
+	engine, cluster, isNew, err := newEngine(ctx, stores, agent.Options{Log: log, Metrics: metrics, Memory: memory.agent()})
 	if err != nil {
 		return explainFolder(dir, err)
 	}
 	door, err := kafka.New(kafka.Options{
 		Log: engine, Groups: engine, Admin: engine, Topics: engine, Cluster: newLoneNode(engine, cluster, kafkaPort.Addr()),
 		LogDir: (&url.URL{Scheme: "file", Path: filepath.Join(dir, objectsName)}).String(),
-		Random: rand.Uint64, Logger: log, Metrics: metrics,
+		Random: rand.Uint64, Logger: log, Metrics: metrics, Limits: memory.kafka(),
 	})
 	if err != nil {
 		return err
@@ -164,25 +171,19 @@ func setForDevelopment(ctx context.Context, engine *agent.Agent) error {
 
 // newEngine makes the one agent of the cluster that the stores hold, and says
 // whether they held none before.
-func newEngine(ctx context.Context, s *stores, log *slog.Logger, metrics prometheus.Registerer) (*agent.Agent, siltstone.ClusterID, bool, error) {
-	ledgers := ledger.NewClient(ledger.Options{Coordinator: s.coordinator, Bucket: s.bucket, Rand: rand.Uint64, Logger: log})
+func newEngine(ctx context.Context, s *stores, o agent.Options) (*agent.Agent, siltstone.ClusterID, bool, error) {
+	ledgers := ledger.NewClient(ledger.Options{Coordinator: s.coordinator, Bucket: s.bucket, Rand: rand.Uint64, Logger: o.Log})
 	var fresh siltstone.ClusterID
 	_, _ = crand.Read(fresh[:]) // never fails
 	cluster, err := ledgers.EnsureClusterID(ctx, fresh)
 	if err != nil {
 		return nil, cluster, false, err
 	}
-	engine, err := agent.New(agent.Options{
-		Coordinator: s.coordinator,
-		Bucket:      s.bucket,
-		Cluster:     cluster,
-		Incarnation: siltstone.Incarnation(rand.Uint64() | 1), // zero would be nobody
-		Rand:        rand.Uint64,
-		Log:         log,
-		Metrics:     metrics,
-		Flush:       agent.Flush{Eager: true, Wait: 10 * time.Millisecond},
-		Memory:      agent.Memory{Whole: 1 << 20}, // a local disk does not charge for requests
-	})
+	o.Coordinator, o.Bucket, o.Cluster = s.coordinator, s.bucket, cluster
+	o.Incarnation = siltstone.Incarnation(rand.Uint64() | 1) // zero would be nobody
+	o.Rand = rand.Uint64
+	o.Flush = agent.Flush{Eager: true, Wait: 10 * time.Millisecond}
+	engine, err := agent.New(o)
 	return engine, cluster, cluster == fresh, err
 }
 
