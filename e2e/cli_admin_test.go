@@ -135,9 +135,14 @@ func TestCompletion(t *testing.T) {
 			args = append(args, "--kafka", tt.kafka)
 		}
 		args = append(args, words[1:]...)
-		stdout, _, code := run(t, "", args...)
-		if code != 0 || !strings.Contains(stdout, tt.want) || tt.never != "" && strings.Contains(stdout, tt.never) {
-			t.Errorf("%s: code %d, %.2000q, want %q and never %q", tt.args, code, stdout, tt.want, tt.never)
+		var stdout string
+		var code int
+		eventually(t, tt.args+" completes to "+tt.want, func() bool { // it does not wait long for a cluster
+			stdout, _, code = run(t, "", args...)
+			return strings.Contains(stdout, tt.want)
+		})
+		if code != 0 || tt.never != "" && strings.Contains(stdout, tt.never) {
+			t.Errorf("%s: code %d, %.2000q, never %q", tt.args, code, stdout, tt.never)
 		}
 	}
 	script, _, _ := run(t, "", "completion", "bash")

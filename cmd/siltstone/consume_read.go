@@ -15,6 +15,9 @@ import (
 // span is what is read of a partition: [begin, end).
 type span struct{ begin, end int64 }
 
+// likelyMillis is a number that is a time in this century rather than an offset.
+const likelyMillis = 1_000_000_000_000
+
 // noEnd is the end of a span that goes on.
 const noEnd = -1
 
@@ -90,11 +93,12 @@ func (c *consumer) spans(logs map[int32]logBounds) (map[int32]span, error) {
 			return nil, fmt.Errorf("topic %q has no partition %d: it has %s", c.topic, p, plural(len(logs), "partition"))
 		}
 	}
-	switch {
-	case c.from.at == atOffset && c.from.n > last && len(spans) == 1:
-		return nil, fmt.Errorf("the partition of topic %q ends at offset %d, before --from %d", c.topic, last, c.from.n)
-	case c.from.at == atOffset && c.from.n > last:
-		return nil, fmt.Errorf("no partition of topic %q reaches --from %d: the longest ends at offset %d", c.topic, c.from.n, last)
+	if c.from.at == atOffset && c.from.n > last {
+		hint := ""
+		if c.from.n > likelyMillis {
+			hint = fmt.Sprintf(" (a time in milliseconds is marked, --from @%d)", c.from.n)
+		}
+		return nil, fmt.Errorf("no partition of topic %q reaches --from %d: the longest that is read ends at offset %d%s", c.topic, c.from.n, last, hint)
 	}
 	return spans, nil
 }

@@ -47,8 +47,9 @@ func TestSpans(t *testing.T) {
 		{"--from 10 -p 0", map[int32]span{0: {10, noEnd}}, ""},
 		{"-p 0-1", map[int32]span{0: {0, noEnd}, 1: {5, noEnd}}, ""},
 		{"--from 10m --until 5m", map[int32]span{0: {4, 10}, 1: {5, 12}}, ""},
-		{"--from 11 -p 0", nil, "ends at offset 10, before --from 11"},
-		{"--from 21", nil, "the longest ends at offset 20"},
+		{"--from 11 -p 0", nil, "--from 11: the longest that is read ends at offset 10"},
+		{"--from 21", nil, "--from 21: the longest that is read ends at offset 20"},
+		{"--from 1769846400000", nil, "is marked, --from @1769846400000"},
 		{"-p 1-2", nil, "no partition 2: it has 2 partitions"},
 	} {
 		c := consumerOf(t, strings.Fields(tt.args)...)
