@@ -26,7 +26,6 @@ import (
 	"github.com/siltstone-io/siltstone/agent"
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
 	"github.com/siltstone-io/siltstone/coordinator/topic"
-	"github.com/siltstone-io/siltstone/gateway"
 	"github.com/siltstone-io/siltstone/kafka"
 )
 
@@ -64,16 +63,7 @@ func newDev() *cobra.Command {
 
 // run serves until ctx ends, then flushes what is buffered.
 func (d *dev) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
-	var level slog.Level
-	if level.UnmarshalText([]byte(d.logLevel)) != nil {
-		return usagef("--log-level is debug, info, warn or error, not %q", d.logLevel)
-	}
-	for _, a := range []struct{ flag, addr string }{{"kafka", d.kafkaAddr}, {"http", d.httpAddr}, {"pprof", d.pprofAddr}} {
-		if err := checkAddress(a.flag, a.addr); err != nil && (a.addr != "" || a.flag != "pprof") {
-			return err
-		}
-	}
-	memory, err := parseMemory(d.memory)
+	level, memory, err := d.check()
 	if err != nil {
 		return err
 	}
@@ -121,7 +111,7 @@ func (d *dev) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
 		return err
 	}
 
-	web, err := newWeb(engine, log, metrics, gateway.Limits{})
+	web, err := newWeb(engine, log, metrics, memory.gateway())
 	if err != nil {
 		return err
 	}
@@ -139,6 +129,20 @@ func (d *dev) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	}
 	fmt.Fprintln(stdout, "stopped; the data is in", dir)
 	return nil
+}
+
+// check refuses flags that cannot be, before anything is opened.
+func (d *dev) check() (level slog.Level, m memory, err error) {
+	if level.UnmarshalText([]byte(d.logLevel)) != nil {
+		return level, m, usagef("--log-level is debug, info, warn or error, not %q", d.logLevel)
+	}
+	for _, a := range []struct{ flag, addr string }{{"kafka", d.kafkaAddr}, {"http", d.httpAddr}, {"pprof", d.pprofAddr}} {
+		if err := checkAddress(a.flag, a.addr); err != nil && (a.addr != "" || a.flag != "pprof") {
+			return level, m, err
+		}
+	}
+	m, err = parseMemory(d.memory)
+	return level, m, err
 }
 
 // whenReady makes a new cluster one for development, and greets.

@@ -8,6 +8,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/siltstone-io/siltstone/agent"
+	"github.com/siltstone-io/siltstone/gateway"
 	"github.com/siltstone-io/siltstone/kafka"
 )
 
@@ -54,4 +55,8 @@ func (m memory) kafka() kafka.Limits {
 		MemoryBytes: m.share(4), FrameBytes: min(100<<20, m.share(8)), AnswerBytes: m.share(16),
 		Connections: m.share(connectionBytes),
 	}
+}
+
+func (m memory) gateway() gateway.Limits {
+	return gateway.Limits{MemoryBytes: m.share(16), BodyBytes: min(10<<20, m.share(64))}
 }

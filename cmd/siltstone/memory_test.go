@@ -24,7 +24,7 @@ func TestMemoryShares(t *testing.T) {
 		a, k := m.agent(), m.kafka()
 		const idleConnection = 20 << 10
 		all := a.Unflushed + a.Answers + a.Cache + a.Tail +
-			k.MemoryBytes + k.MemoryBytes/8 + k.FrameBytes + k.AnswerBytes + k.Connections*idleConnection
+			k.MemoryBytes + k.MemoryBytes/8 + k.FrameBytes + k.AnswerBytes + k.Connections*idleConnection + m.gateway().MemoryBytes
 		if all > int(m)*19/20 || all < int(m)/2 {
 			t.Errorf("the shares of %d MiB come to %d", m>>20, all>>20)
 		}
