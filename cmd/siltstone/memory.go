@@ -52,11 +52,11 @@ func (m memory) agent() agent.Memory {
 
 func (m memory) kafka() kafka.Limits {
 	return kafka.Limits{
-		MemoryBytes: m.share(4), FrameBytes: min(100<<20, m.share(8)), AnswerBytes: m.share(16),
+		MemoryBytes: m.share(4), FrameBytes: min(100<<20, m.share(10)), AnswerBytes: m.share(16),
 		Connections: m.share(connectionBytes),
 	}
 }
 
 func (m memory) gateway() gateway.Limits {
-	return gateway.Limits{MemoryBytes: m.share(16), BodyBytes: min(10<<20, m.share(64))}
+	return gateway.Limits{MemoryBytes: m.share(16), BodyBytes: min(10<<20, m.share(96))}
 }
