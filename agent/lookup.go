@@ -91,14 +91,12 @@ func (a *Agent) searchLargest(ctx context.Context, op *timeOp) (siltstone.TimedO
 		if err != nil {
 			return best, err
 		}
-		for r, err := range batch.Records(b, maxRecordBytes) {
-			if err != nil {
-				return best, err
-			}
-			if r.Offset >= op.start && r.Timestamp >= op.target {
-				best = siltstone.TimedOffset{Offset: r.Offset, Timestamp: r.Timestamp, Epoch: h.Epoch}
-				op.target = r.Timestamp + 1
-			}
+		found, err := a.find(ctx, b, h, op)
+		for ; err == nil && found.Offset >= 0; found, err = a.find(ctx, b, h, op) {
+			best, op.target = found, found.Timestamp+1
+		}
+		if err != nil {
+			return best, err
 		}
 		op.from = h.BaseOffset + siltstone.Offset(h.LastOffsetDelta) + 1
 	}
