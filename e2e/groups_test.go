@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -90,6 +92,7 @@ func (g *team) join(t *testing.T, opts ...kgo.Opt) *teammate {
 		kgo.SeedBrokers(g.s.kafka), kgo.ConsumerGroup(g.topic), kgo.ConsumeTopics(g.topic), kgo.DisableAutoCommit(),
 		kgo.BlockRebalanceOnPoll(), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.HeartbeatInterval(200 * time.Millisecond),
 		kgo.AlwaysRetryEOF(), // a server that restarts closes connections
+		kgo.Dialer(dialPatiently),
 		kgo.OnPartitionsAssigned(move(true)), kgo.OnPartitionsRevoked(move(false)), kgo.OnPartitionsLost(move(false)), kgo.WithHooks(g),
 	}, g.opts, opts)...)
 	if err != nil {
@@ -106,6 +109,24 @@ func (g *team) join(t *testing.T, opts ...kgo.Opt) *teammate {
 	}()
 	t.Cleanup(m.leave)
 	return m
+}
+
+// dialPatiently waits while nobody listens: a member of franz-go leaves its
+// generation when the only server that it knows refuses a connection.
+func dialPatiently(ctx context.Context, network, addr string) (net.Conn, error) {
+	retry := time.NewTicker(10 * time.Millisecond)
+	defer retry.Stop()
+	for {
+		conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+		if !errors.Is(err, syscall.ECONNREFUSED) {
+			return conn, err
+		}
+		select {
+		case <-retry.C:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
 
 // leave ends a member; a static one stays in its group.
