@@ -95,6 +95,9 @@ func printReport(w io.Writer, dir string, r *check.Report) error {
 	for _, p := range r.Problems {
 		fmt.Fprintf(w, "PROBLEM %s\n", p)
 	}
+	for _, u := range r.Unreadable {
+		fmt.Fprintf(w, "UNREADABLE %s\n", u)
+	}
 	if len(r.Problems) == 0 {
 		fmt.Fprintln(w, "clean")
 	}

@@ -36,9 +36,15 @@ func openFolder(dir string, mayCreate bool) error {
 	stamp, err := os.ReadFile(filepath.Join(dir, stampName))
 	switch {
 	case err == nil:
-		return checkStamp(stamp)
+		err := checkStamp(stamp)
+		if errors.Is(err, errNoStamp) && isThere(dir, databaseName) {
+			err = errLostStamp
+		}
+		return err
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
+	case isThere(dir, databaseName):
+		return errLostStamp
 	case !mayCreate:
 		return errors.New("there is no data in it: siltstone dev makes a data folder, --data names another")
 	}
@@ -56,12 +62,23 @@ func openFolder(dir string, mayCreate bool) error {
 	return writeStamp(dir)
 }
 
+// errLostStamp is a folder with our stores and no stamp, or a damaged one.
+var errLostStamp = fmt.Errorf("its %[1]s is missing or damaged, and %[2]s is there: if that is Siltstone's, write the line %[3]q into %[1]s",
+	stampName, databaseName, stampPrefix+strconv.Itoa(folderFormat))
+
+var errNoStamp = fmt.Errorf("its %s is not Siltstone's: name another folder with --data", stampName)
+
+func isThere(dir, name string) bool {
+	_, err := os.Stat(filepath.Join(dir, name))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
 func checkStamp(stamp []byte) error {
 	digits, ours := strings.CutPrefix(string(bytes.TrimSpace(stamp)), stampPrefix)
 	format, err := strconv.Atoi(digits)
 	switch {
 	case !ours || err != nil || format < 1:
-		return fmt.Errorf("its %s is not Siltstone's: name another folder with --data", stampName)
+		return errNoStamp
 	case format > folderFormat:
 		return fmt.Errorf("format %d, and this release reads up to %d: start the newer one", format, folderFormat)
 	}
@@ -106,6 +123,8 @@ func explainFolder(dir string, err error) error {
 		what = "it is not a folder: name another with --data"
 	case errors.Is(err, siltstone.ErrNewerFormat):
 		what = "a newer release has written there: start that one"
+	case errors.Is(err, siltstone.ErrCorrupt):
+		what = "it is damaged, docs/troubleshooting.md says what to do"
 	default:
 		return fmt.Errorf("data folder %s: %w", dir, err)
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -36,10 +35,7 @@ func openStores(dir string) (*stores, error) {
 // notHalf refuses a folder that has lost one of its stores, before a new and
 // empty one is made in its place. The folder of objects is made first.
 func notHalf(dir string) error {
-	missing := func(name string) bool {
-		_, err := os.Stat(filepath.Join(dir, name))
-		return errors.Is(err, fs.ErrNotExist)
-	}
+	missing := func(name string) bool { return !isThere(dir, name) }
 	switch records := filepath.Join(objectsName, coordinator.ClusterKey); {
 	case missing(databaseName) && !missing(records):
 		return fmt.Errorf("%s is missing, and %s has the records of a cluster: put it back", databaseName, objectsName)
@@ -53,6 +49,9 @@ func notHalf(dir string) error {
 // nothing in it.
 func openStoresForReading(dir string) (*stores, error) {
 	if err := openFolder(dir, false); err != nil {
+		return nil, explainFolder(dir, err)
+	}
+	if err := notHalf(dir); err != nil {
 		return nil, explainFolder(dir, err)
 	}
 	return openBoth(dir, embedded.OpenForReading, local.OpenForReading)
