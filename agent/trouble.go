@@ -73,13 +73,15 @@ func (t *trouble) any(kind string) bool {
 // stalled notes an append to a ledger that does not get through, or has.
 func (a *Agent) stalled(ledger string, err error) { a.troubled("append to "+ledger, err) }
 
-// troubled notes what does not get through, or with no error that it has.
+// troubled notes what does not get through, or with no error that it has. The
+// log is told of the kind alone: which of those that wait for the same object
+// comes first is chance. Status names what is in trouble.
 func (a *Agent) troubled(what string, err error) {
 	switch {
 	case err == nil && a.trouble.clear(what):
-		a.opts.Log.Warn("the stores answer again", "what", what)
+		a.opts.Log.Warn("the stores answer again", "what", kindOf(what))
 	case err != nil && a.trouble.note(what, err):
-		a.opts.Log.Warn("a store does not answer; trying again", "what", what, "err", err)
+		a.opts.Log.Warn("a store does not answer; trying again", "what", kindOf(what), "err", err)
 	}
 }
 
