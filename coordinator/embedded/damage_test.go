@@ -154,6 +154,34 @@ func TestDamagedRoot(t *testing.T) {
 	}
 }
 
+// A ledger that lies inside another page has a header that nobody reads: until
+// it is written anew, and bbolt frees the page that it names.
+func TestDamagedHeaderInside(t *testing.T) {
+	whole := filled(t)
+	path := filepath.Join(t.TempDir(), "cluster.db")
+	for _, at := range []int{0, 6, 12, 15} { // of its number, and of its count of pages
+		b, found := bytes.Clone(whole), 0
+		for rest := 0; ; found++ {
+			next := bytes.Index(b[rest:], []byte(someLedgers[0]))
+			if next < 0 {
+				break
+			}
+			rest += next + len(someLedgers[0])
+			if header := b[rest+bucketValueBytes:]; header[8] == leafPage { // also in pages that are free
+				header[at] ^= 1
+			}
+		}
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for name, how := range map[string]func(string) (*Coordinator, error){"reading": OpenForReading, "writing": Open} {
+			if c, err := how(path); found == 0 || !errors.Is(err, siltstone.ErrCorrupt) {
+				t.Errorf("byte %d in %d places, for %s: %v, %v; want ErrCorrupt", at, found, name, c, err)
+			}
+		}
+	}
+}
+
 // Files of earlier releases do not note where ledgers end; theirs are noted
 // from their next appends on.
 func TestEndsThatAreNotNoted(t *testing.T) {

@@ -188,7 +188,7 @@ func (c *Coordinator) present(s *state) (fs.FileInfo, error) {
 	case !os.SameFile(file, s.file):
 		return nil, errReplaced
 	case file.Size() < s.file.Size():
-		return nil, fmt.Errorf("the file was cut from %d bytes to %d: %w", s.file.Size(), file.Size(), siltstone.ErrCorrupt)
+		return nil, fmt.Errorf("the file was cut from %d bytes to %d", s.file.Size(), file.Size())
 	}
 	return file, nil
 }

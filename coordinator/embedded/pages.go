@@ -164,6 +164,10 @@ func (c *pageCheck) bucket(value []byte, depth int, bad func(string) error) erro
 	if value = value[bucketValueBytes:]; len(value) < pageHeaderBytes || depth > 2 {
 		return bad("bucket")
 	}
+	// It has no number, nor pages after it: bbolt would give them to others.
+	if binary.NativeEndian.Uint64(value) != 0 || binary.NativeEndian.Uint32(value[12:]) != 0 {
+		return bad("header of a bucket")
+	}
 	return c.leaf(value, nil, nil, depth, bad)
 }
 

@@ -61,8 +61,8 @@ func NewClient(o Options) *Client {
 // turns out to be filled, by it or by another's entry, and the floor, read
 // after that, to lie below the slot; or the floor to lie above. An unknown
 // outcome is followed by the same entry in the same slot, for an empty slot
-// read back would prove nothing. It goes on through every error until ctx
-// ends. Then the proposal is as unsettled as before, and may be given to
+// read back would prove nothing. It goes on through every error but
+// siltstone.ErrCorrupt, until ctx ends. Then the proposal is as unsettled as before, and may be given to
 // Append again; the error wraps coordinator.ErrUnknown if this call may have
 // landed it.
 func (c *Client) Append(ctx context.Context, p Proposal) (Outcome, error) {
@@ -87,7 +87,7 @@ func (c *Client) Append(ctx context.Context, p Proposal) (Outcome, error) {
 			err = fmt.Errorf("%w, after an %w", err, coordinator.ErrUnknown)
 		}
 		c.o.Stalled(p.Ledger, err)
-		if !pause(ctx) {
+		if errors.Is(err, siltstone.ErrCorrupt) || !pause(ctx) {
 			return Outcome{}, fmt.Errorf("append to %s at %d: %w", p.Ledger, e.Seq, err)
 		}
 		c.o.Logger.Debug("appending again", "ledger", p.Ledger, "seq", e.Seq, "err", err)
