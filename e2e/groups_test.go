@@ -92,7 +92,7 @@ func (g *team) join(t *testing.T, opts ...kgo.Opt) *teammate {
 		kgo.SeedBrokers(g.s.kafka), kgo.ConsumerGroup(g.topic), kgo.ConsumeTopics(g.topic), kgo.DisableAutoCommit(),
 		kgo.BlockRebalanceOnPoll(), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.HeartbeatInterval(200 * time.Millisecond),
 		kgo.AlwaysRetryEOF(), // a server that restarts closes connections
-		kgo.Dialer(dialPatiently),
+		kgo.Dialer(dialPatiently(t.Context())),
 		kgo.OnPartitionsAssigned(move(true)), kgo.OnPartitionsRevoked(move(false)), kgo.OnPartitionsLost(move(false)), kgo.WithHooks(g),
 	}, g.opts, opts)...)
 	if err != nil {
@@ -111,20 +111,25 @@ func (g *team) join(t *testing.T, opts ...kgo.Opt) *teammate {
 	return m
 }
 
-// dialPatiently waits while nobody listens: a member of franz-go leaves its
-// generation when the only server that it knows refuses a connection.
-func dialPatiently(ctx context.Context, network, addr string) (net.Conn, error) {
-	retry := time.NewTicker(10 * time.Millisecond)
-	defer retry.Stop()
-	for {
-		conn, err := new(net.Dialer).DialContext(ctx, network, addr)
-		if !errors.Is(err, syscall.ECONNREFUSED) {
-			return conn, err
-		}
-		select {
-		case <-retry.C:
-		case <-ctx.Done():
-			return nil, ctx.Err()
+// dialPatiently waits while nobody listens, until the test ends: a member of
+// franz-go leaves its generation when the only server that it knows refuses a
+// connection.
+func dialPatiently(test context.Context) func(context.Context, string, string) (net.Conn, error) {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		retry := time.NewTicker(10 * time.Millisecond)
+		defer retry.Stop()
+		for {
+			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+			if !errors.Is(err, syscall.ECONNREFUSED) {
+				return conn, err
+			}
+			select {
+			case <-retry.C:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			case <-test.Done():
+				return nil, err
+			}
 		}
 	}
 }
