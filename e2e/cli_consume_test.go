@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"os/exec"
 	"slices"
@@ -189,4 +190,31 @@ func TestConsumeInGroup(t *testing.T) {
 	}
 	_, stderr, code := run(t, "", "consume", "nosuch", "--group", "g", "--kafka", s.kafka)
 	oneClearLine(t, "no topic", stderr, code, `there is no topic "nosuch"`)
+}
+
+// TestConsumeInGroupThroughRestarts: a member waits for a server that is away.
+func TestConsumeInGroupThroughRestarts(t *testing.T) {
+	s := start(t, t.TempDir())
+	s.cli(t, "", "topic", "create", "t")
+	member := exec.CommandContext(t.Context(), program, "consume", "t", "--group", "g", "-n", "3", "--kafka", s.kafka)
+	stdout, err := member.StdoutPipe()
+	var stderr bytes.Buffer
+	member.Stderr = &stderr
+	if err := errors.Join(err, member.Start()); err != nil {
+		t.Fatal(err)
+	}
+	printed := bufio.NewScanner(stdout)
+	for i, end := range []func(){func() { s.stop(t) }, s.kill, func() {}} {
+		want := fmt.Sprint("record ", i)
+		s.cli(t, want+"\n", "produce", "t")
+		if !printed.Scan() || printed.Text() != want {
+			t.Fatalf("printed %q, want %q; %s", printed.Text(), want, stderr.String())
+		}
+		if end(); s.ended() {
+			s = s.again(t)
+		}
+	}
+	if err := member.Wait(); err != nil {
+		t.Errorf("%v: %s", err, stderr.String())
+	}
 }

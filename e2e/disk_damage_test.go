@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -110,6 +111,12 @@ func TestDamage(t *testing.T) {
 			}
 			s := start(t, f.dir)
 			f.readsAround(t, s, tt.lost...)
+			for _, o := range tt.lost {
+				for _, how := range [][]string{{"-p", fmt.Sprint(o.Partition)}, {"--group", "g"}} {
+					_, stderr, code := run(t, "", append([]string{"consume", o.Topic, "--exit", "--kafka", s.kafka}, how...)...)
+					oneClearLine(t, "consume", stderr, code, "is damaged")
+				}
+			}
 			s.cli(t, "more\n", "produce", "t", "-p", "0")
 			s.stop(t)
 		})

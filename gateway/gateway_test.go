@@ -80,7 +80,7 @@ func TestNotYet(t *testing.T) {
 	f.create("t", 1)
 	const records = "/api/v1/topics/t/partitions/0/records"
 	for _, path := range []string{
-		"/api/v1/topics/t/records", "/api/v1/topics/t/partitions/0/ranges/x/0-5", "/api/v1/groups/g/offsets",
+		"/api/v1/topics/t/records", "/api/v1/topics/t/partitions/0/ranges/x/0-5", "/api/v1/groups", "/api/v1/groups/g/offsets",
 		"/v3/clusters", "/kafka/v3/clusters/c/topics", "/consumers/g", "/topics", "/topics/t", "/brokers", "/v1/stream/t/0", "/openapi.json",
 		records + "?cursor=x", records + "?until=5",
 	} {

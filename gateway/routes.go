@@ -39,6 +39,7 @@ var calls = []call{
 // notYetPaths are those of the contract that are not served yet.
 var notYetPaths = []struct{ path, what string }{
 	{partitionPath + "/ranges/", "closed ranges of offsets"},
+	{"/api/v1/groups", "groups over HTTP"},
 	{"/api/v1/groups/", "groups over HTTP"},
 	{"/v3/", "the REST proxy's v3"},
 	{"/kafka/v3/", "the REST proxy's v3"},

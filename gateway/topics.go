@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"sort"
 	"sync"
+	"time"
 
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator/topic"
@@ -129,7 +130,7 @@ func differs(t *topic.Topic, wanted *topic.NewTopic) error {
 // wantedTopic reads {"partitions":3,"replication_factor":3,"configs":{..}}.
 // No body asks for the defaults.
 func (h *handler) wantedTopic(w http.ResponseWriter, r *http.Request) (topic.NewTopic, error) {
-	n := topic.NewTopic{Name: r.PathValue("topic"), Partitions: -1, Replication: -1}
+	n := topic.NewTopic{Name: r.PathValue("topic"), Partitions: -1, Replication: -1, CreatedMS: time.Now().UnixMilli()}
 	binary.BigEndian.PutUint64(n.ID[:8], h.random())
 	binary.BigEndian.PutUint64(n.ID[8:], h.random())
 	hold := holding{of: &h.memory}

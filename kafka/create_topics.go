@@ -15,6 +15,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -67,6 +68,7 @@ func (s *Server) createTopics(ctx context.Context, q *kmsg.CreateTopicsRequest) 
 func (s *Server) wantedTopic(t *kmsg.CreateTopicsRequestTopic) (topic.NewTopic, error) {
 	n := topic.NewTopic{
 		Name: t.Topic, ID: s.newTopicID(), Partitions: t.NumPartitions, Replication: t.ReplicationFactor,
+		CreatedMS: time.Now().UnixMilli(),
 	}
 	if len(t.ReplicaAssignment) > 0 {
 		if t.NumPartitions != -1 || t.ReplicationFactor != -1 {

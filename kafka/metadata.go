@@ -134,7 +134,7 @@ func (s *Server) autoCreate(ctx context.Context, names []string) map[string]aske
 	defer cancel()
 	topics := make([]topic.NewTopic, len(names))
 	for i, name := range names {
-		topics[i] = topic.NewTopic{Name: name, ID: s.newTopicID(), Partitions: -1, Replication: -1}
+		topics[i] = topic.NewTopic{Name: name, ID: s.newTopicID(), Partitions: -1, Replication: -1, CreatedMS: time.Now().UnixMilli()}
 	}
 	refused, err := decide(ctx, s, false, func(v *topic.View) (topic.Decision, []error) {
 		return topic.Create(v, topics)

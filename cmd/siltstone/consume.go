@@ -144,7 +144,7 @@ func (f *consumeFlags) consumer(topic string, keyed bool, now time.Time) (c cons
 }
 
 func (c *consumer) run(ctx context.Context, to *client, w, progress io.Writer) error {
-	opts := []kgo.Opt{kgo.KeepControlRecords()} // see wants
+	opts := []kgo.Opt{kgo.KeepControlRecords(), kgo.KeepRetryableFetchErrors()} // see wants, readFailure
 	if c.committed {
 		opts = append(opts, kgo.FetchIsolationLevel(kgo.ReadCommitted()))
 	}

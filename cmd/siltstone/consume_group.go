@@ -84,11 +84,24 @@ func (c *consumer) pollMember(ctx context.Context, cl *kgo.Client) ([]*kgo.Recor
 	defer cancel()
 	fetches := cl.PollRecords(moment, polledAtOnce)
 	for _, e := range fetches.Errors() {
-		if !errors.Is(e.Err, context.DeadlineExceeded) && !errors.Is(e.Err, context.Canceled) {
+		session, ended := errors.AsType[*kgo.ErrGroupSession](e.Err)
+		switch {
+		case errors.Is(e.Err, context.DeadlineExceeded), errors.Is(e.Err, context.Canceled):
+		case ended && !saidByServer(session.Err): // it is away; the client joins again by itself
+		case ended:
 			return nil, explainGroup(c.group, e.Err, "")
+		default:
+			if err := readFailure(e); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return fetches.Records(), nil
+}
+
+func saidByServer(err error) bool {
+	_, is := errors.AsType[*kerr.Error](err)
+	return is
 }
 
 // commit what is printed, also after an interrupt.

@@ -2,13 +2,16 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -131,8 +134,9 @@ func (c *consumer) read(ctx context.Context, cl *kgo.Client, spans map[int32]spa
 		if ctx.Err() != nil {
 			return nil // an interrupt is how it ends
 		}
-		if errs := fetches.Errors(); len(errs) > 0 {
-			return explain(c.topic, errs[0].Err, "")
+		var failed error
+		for _, e := range fetches.Errors() {
+			failed = cmp.Or(failed, readFailure(e))
 		}
 		for records := fetches.RecordIter(); !records.Done(); {
 			r := records.Next()
@@ -153,9 +157,21 @@ func (c *consumer) read(ctx context.Context, cl *kgo.Client, spans map[int32]spa
 				return out.Flush()
 			}
 		}
-		if err := out.Flush(); err != nil {
+		if err := errors.Join(out.Flush(), failed); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// readFailure is why a partition cannot be read on, if it is for good. The client
+// is to keep errors that it would try again for ever: damage does not pass.
+func readFailure(e kgo.FetchError) error {
+	switch {
+	case errors.Is(e.Err, kerr.CorruptMessage):
+		return fmt.Errorf("partition %d of topic %q is damaged where it is to be read next: siltstone check, where the data is, names the offsets; --from one after them reads on", e.Partition, e.Topic)
+	case kerr.IsRetriable(e.Err):
+		return nil
+	}
+	return explain(e.Topic, e.Err, "")
 }
