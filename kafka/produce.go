@@ -34,7 +34,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -132,7 +131,7 @@ func (p *producePart) checkBatch(config *topic.Config, r *request) error {
 	if err := checkSize(p.records, config); err != nil {
 		return err
 	}
-	rules := rulesOf(config, now)
+	rules := config.Rules(now)
 	h, err := batch.Validate(p.records, rules)
 	if wrong, ok := errors.AsType[*batch.MaxTimestampError](err); ok {
 		batch.StampMaxTimestamp(p.records, wrong.Records)
@@ -159,7 +158,7 @@ func (p *producePart) checkBatch(config *topic.Config, r *request) error {
 func (p *producePart) recompress(config *topic.Config, r *request, most int) error {
 	r.server.recompressing <- struct{}{}
 	defer func() { <-r.server.recompressing }()
-	made, err := batch.Recompress(p.records, config.Codec, level(config), most)
+	made, err := batch.Recompress(p.records, config.Codec, config.Level(), most)
 	if err != nil {
 		return err
 	}
@@ -196,33 +195,6 @@ func mayProduce(h batch.Header, version int16) error {
 		return fmt.Errorf("zstd needs Produce v7: %w", kerr.UnsupportedCompressionType)
 	}
 	return nil
-}
-
-// rulesOf is what a topic asks of its batches.
-func rulesOf(config *topic.Config, now int64) batch.Rules {
-	r := batch.Rules{
-		MaxDecompressedBytes: max(batch.DefaultMaxDecompressedBytes, config.MaxMessageBytes),
-		Walk:                 config.Validation == topic.WalkRecords,
-		KeysRequired:         config.Compact,
-		MaxRecordBytes:       config.MaxRecordBytes,
-	}
-	if !config.AppendTime {
-		r.MinTimestamp = now - config.TimestampBeforeMaxMS
-		r.MaxTimestamp = now + min(config.TimestampAfterMaxMS, math.MaxInt64-now)
-	}
-	return r
-}
-
-func level(config *topic.Config) int {
-	switch config.Codec {
-	case batch.Gzip:
-		return config.GzipLevel
-	case batch.LZ4:
-		return config.LZ4Level
-	case batch.Zstd:
-		return config.ZstdLevel
-	}
-	return 0
 }
 
 func (a *produceAnswer) ready() bool {
