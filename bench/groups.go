@@ -15,16 +15,8 @@ import (
 
 // groupTurn is a system while its groups are measured.
 type groupTurn struct {
-	o       options
-	s       *server
-	topic   groupTopic
-	round   int
-	system  string
-	figures []Figure
-}
-
-func (t *groupTurn) add(figure, unit string, value float64) {
-	t.figures = append(t.figures, Figure{0, t.round, t.system, groupsPart, figure, unit, value})
+	figureTurn
+	topic groupTopic
 }
 
 // measureGroups starts a system, measures its groups, and stops it.
@@ -38,7 +30,7 @@ func (o options) measureGroups(ctx context.Context, round int, sys system) ([]Fi
 	if err != nil {
 		return nil, err
 	}
-	t := &groupTurn{o: o, s: s, round: round, system: sys.name}
+	t := &groupTurn{figureTurn: figureTurn{o: o, s: s, round: round, system: sys.name, part: groupsPart}}
 	var windows []window
 	err = s.while(ctx, func(ctx context.Context) (err error) { windows, err = t.run(ctx); return err })
 	if err = joinStop(err, s); err != nil {

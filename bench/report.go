@@ -39,6 +39,20 @@ type Figure struct {
 	Value  float64
 }
 
+// figureTurn is a system while figures of a part are taken of it.
+type figureTurn struct {
+	o       options
+	s       *server
+	round   int
+	system  string
+	part    string
+	figures []Figure
+}
+
+func (t *figureTurn) add(name, unit string, value float64) {
+	t.figures = append(t.figures, Figure{0, t.round, t.system, t.part, name, unit, value})
+}
+
 // newReport is a report of one run, without samples.
 func newReport(o options, args []string) Report {
 	return Report{Runs: []Run{{

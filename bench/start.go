@@ -16,17 +16,7 @@ const (
 )
 
 // startTurn is a system while it is measured how it starts and rests.
-type startTurn struct {
-	o       options
-	s       *server
-	round   int
-	system  string
-	figures []Figure
-}
-
-func (t *startTurn) add(name, unit string, value float64) {
-	t.figures = append(t.figures, Figure{0, t.round, t.system, startPart, name, unit, value})
-}
+type startTurn struct{ figureTurn }
 
 // measureStart starts a system on an empty folder, leaves it alone, loads it,
 // leaves it alone again, kills it and starts it again.
@@ -41,7 +31,7 @@ func (o options) measureStart(ctx context.Context, round int, sys system) (figur
 	if err != nil {
 		return nil, err
 	}
-	t := &startTurn{o: o, s: s, round: round, system: sys.name}
+	t := &startTurn{figureTurn{o: o, s: s, round: round, system: sys.name, part: startPart}}
 	begin := time.Now()
 	if err := s.launch(ctx); err != nil {
 		return nil, err

@@ -19,17 +19,7 @@ import (
 const toolPartitions = 16
 
 // toolTurn is a system while Kafka's own tools measure it.
-type toolTurn struct {
-	o       options
-	s       *server
-	round   int
-	system  string
-	figures []Figure
-}
-
-func (t *toolTurn) add(name, unit string, value float64) {
-	t.figures = append(t.figures, Figure{0, t.round, t.system, toolsPart, name, unit, value})
-}
+type toolTurn struct{ figureTurn }
 
 // measureTools has kafka-producer-perf-test write to a system, and
 // kafka-consumer-perf-test read, each with its defaults.
@@ -44,7 +34,7 @@ func (o options) measureTools(ctx context.Context, round int, sys system) (figur
 		return nil, err
 	}
 	defer func() { err = joinStop(err, s) }()
-	t := &toolTurn{o: o, s: s, round: round, system: sys.name}
+	t := &toolTurn{figureTurn{o: o, s: s, round: round, system: sys.name, part: toolsPart}}
 	err = s.while(ctx, func(ctx context.Context) error {
 		if o.warmUp > 0 {
 			if err := t.produceAndConsume(ctx, 1024); err != nil {
