@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -18,6 +19,9 @@ type Object struct {
 // Parse reads a whole object and checks the CRC of every part: header, runs,
 // index, trailer.
 func Parse(b []byte) (*Object, error) {
+	if !bytes.HasPrefix(b, []byte(headerMagic)) && !bytes.HasSuffix(b[:max(0, len(b)-crcBytes)], []byte(trailerMagic)) {
+		return nil, fmt.Errorf("this is no segment: it neither begins nor ends like one: %w", siltstone.ErrCorrupt)
+	}
 	t, err := ParseTrailer(b)
 	if err != nil {
 		return nil, err

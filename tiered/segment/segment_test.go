@@ -230,6 +230,14 @@ func TestEveryFlippedByteIsFound(t *testing.T) {
 	}
 }
 
+func TestOtherFiles(t *testing.T) {
+	for _, b := range []string{"", "x", headerMagic[1:], "a text that is longer than a trailer, and neither begins nor ends like a segment\n"} {
+		if _, err := Parse([]byte(b)); !errors.Is(err, siltstone.ErrCorrupt) || !strings.Contains(err.Error(), "no segment") {
+			t.Errorf("%q: %v", b, err)
+		}
+	}
+}
+
 func TestErrorsNameThePart(t *testing.T) {
 	b, x := sample(t)
 	for part, at := range map[string]int{
