@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -15,31 +14,25 @@ import (
 
 // groupTurn is a system while its groups are measured.
 type groupTurn struct {
-	figureTurn
+	*figureTurn
 	topic groupTopic
 }
 
-// measureGroups starts a system, measures its groups, and stops it.
-func (o options) measureGroups(ctx context.Context, round int, sys system) ([]Figure, error) {
-	dir, err := os.MkdirTemp(o.dir, "siltstone-bench-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	s, err := sys.start(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	t := &groupTurn{figureTurn: figureTurn{o: o, s: s, round: round, system: sys.name, part: groupsPart}}
+// measureGroups measures a system's groups, and then stops it, where its
+// ledgers can be read.
+func measureGroups(ctx context.Context, figures *figureTurn) error {
+	t := &groupTurn{figureTurn: figures}
 	var windows []window
-	err = s.while(ctx, func(ctx context.Context) (err error) { windows, err = t.run(ctx); return err })
-	if err = joinStop(err, s); err != nil {
-		return nil, err
+	if err := t.s.while(ctx, func(ctx context.Context) (err error) { windows, err = t.run(ctx); return err }); err != nil {
+		return err
 	}
-	if s.database != "" {
-		err = t.addAppends(ctx, windows)
+	if t.s.database == "" {
+		return nil
 	}
-	return t.figures, err
+	if err := t.s.stop(); err != nil {
+		return err
+	}
+	return t.addAppends(ctx, windows)
 }
 
 // run measures all but what only the ledgers tell, of which it returns when it

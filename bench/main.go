@@ -170,24 +170,24 @@ func run(ctx context.Context, args []string) error {
 // takeTurns is what a system does in a round.
 func (o options) takeTurns(ctx context.Context, round int, sys system, r *Report) error {
 	if o.has(recordsPart) {
-		samples, err := o.turn(ctx, round, sys)
-		if err != nil {
+		t := turn{o: o}
+		if err := sys.with(ctx, o.dir, func(s *server) error { t.s = s; return t.measure(ctx, round, sys.name) }); err != nil {
 			return err
 		}
-		r.Samples = append(r.Samples, samples...)
+		r.Samples = append(r.Samples, t.samples...)
 	}
 	for _, p := range []struct {
 		part    string
-		measure func(context.Context, int, system) ([]Figure, error)
-	}{{toolsPart, o.measureTools}, {startPart, o.measureStart}, {groupsPart, o.measureGroups}} {
+		measure func(context.Context, *figureTurn) error
+	}{{toolsPart, measureTools}, {startPart, measureStart}, {groupsPart, measureGroups}} {
 		if !o.has(p.part) {
 			continue
 		}
-		figures, err := p.measure(ctx, round, sys)
-		if err != nil {
+		t := figureTurn{o: o, round: round, system: sys.name, part: p.part}
+		if err := sys.with(ctx, o.dir, func(s *server) error { t.s = s; return p.measure(ctx, &t) }); err != nil {
 			return fmt.Errorf("%s: %w", p.part, err)
 		}
-		r.Figures = append(r.Figures, figures...)
+		r.Figures = append(r.Figures, t.figures...)
 	}
 	return nil
 }

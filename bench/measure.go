@@ -54,29 +54,18 @@ type turn struct {
 	cold    []coldTopic
 }
 
-// turn starts a system, warms it up, takes a sample of each cell, and stops it.
-func (o options) turn(ctx context.Context, round int, sys system) (samples []Sample, err error) {
-	dir, err := os.MkdirTemp(o.dir, "siltstone-bench-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	s, err := sys.start(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = joinStop(err, s) }()
-	t := &turn{o: o, s: s}
-	if err := t.s.while(ctx, func(ctx context.Context) error { return t.measureCells(ctx, round, sys.name) }); err != nil {
-		return nil, err
+// measure warms a system up and takes a sample of each cell.
+func (t *turn) measure(ctx context.Context, round int, system string) error {
+	if err := t.s.while(ctx, func(ctx context.Context) error { return t.measureCells(ctx, round, system) }); err != nil {
+		return err
 	}
 	if len(t.cold) > 0 {
-		o.say(round, sys.name, "cold reads")
+		t.o.say(round, system, "cold reads")
 		if err := t.readCold(ctx); err != nil {
-			return nil, fmt.Errorf("cold reads: %w", err)
+			return fmt.Errorf("cold reads: %w", err)
 		}
 	}
-	return t.samples, nil
+	return nil
 }
 
 // while does something with a server that should stay up meanwhile.
@@ -86,13 +75,6 @@ func (s *server) while(ctx context.Context, do func(context.Context) error) erro
 	err := do(ctx)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx) // the rest follows from it
-	}
-	return err
-}
-
-func joinStop(err error, s *server) error {
-	if stopErr := s.stop(); err == nil {
-		return stopErr
 	}
 	return err
 }

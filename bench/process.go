@@ -37,6 +37,7 @@ type server struct {
 	database string                               // of Siltstone's coordinator, to be read once it has stopped
 
 	cmd    *exec.Cmd
+	began  time.Time     // when it was last launched
 	exited chan struct{} // closed once it has, with err
 	err    error
 }
@@ -53,6 +54,7 @@ func (s *server) launch(ctx context.Context) error {
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = stopTimeout
+	s.began = time.Now()
 	if err := cmd.Start(); err != nil {
 		return err
 	}
@@ -124,7 +126,7 @@ func (s *server) kill() error {
 	return err
 }
 
-// stop ends a server that launch started; how it ends is no error.
+// stop ends a server that launch started, if it still runs; how it ends is no error.
 func (s *server) stop() error {
 	if s.cmd == nil {
 		return nil

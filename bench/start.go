@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"os"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -16,58 +15,44 @@ const (
 )
 
 // startTurn is a system while it is measured how it starts and rests.
-type startTurn struct{ figureTurn }
+type startTurn struct{ *figureTurn }
 
-// measureStart starts a system on an empty folder, leaves it alone, loads it,
-// leaves it alone again, kills it and starts it again.
-func (o options) measureStart(ctx context.Context, round int, sys system) (figures []Figure, err error) {
-	dir, err := os.MkdirTemp(o.dir, "siltstone-bench-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	o.say(round, sys.name, "starting and resting")
-	s, err := sys.prepare(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	t := &startTurn{figureTurn{o: o, s: s, round: round, system: sys.name, part: startPart}}
-	begin := time.Now()
-	if err := s.launch(ctx); err != nil {
-		return nil, err
-	}
-	defer func() { err = joinStop(err, s) }()
+// measureStart looks when a system that was started on an empty folder takes a
+// record, leaves it alone, loads it, leaves it alone again, kills it and starts
+// it again.
+func measureStart(ctx context.Context, figures *figureTurn) error {
+	t := &startTurn{figures}
+	t.o.say(t.round, t.system, "starting and resting")
 	topic, err := t.firstRecord(ctx, "")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	t.add(writable+", empty folder", "ms", millis(time.Since(begin)))
+	t.add(writable+", empty folder", "ms", millis(time.Since(t.s.began)))
 	if err := t.idle(ctx, "fresh"); err != nil {
-		return nil, err
+		return err
 	}
-	l := workload{addr: s.addr, topic: topic, payload: newPayload(1024), duration: o.duration}
-	if err := s.while(ctx, func(ctx context.Context) error {
+	l := workload{addr: t.s.addr, topic: topic, payload: newPayload(1024), duration: t.o.duration}
+	if err := t.s.while(ctx, func(ctx context.Context) error {
 		_, err := l.write(ctx, Cell{RecordBytes: 1024, Partitions: 1, Producers: 16, BatchBytes: javaBatchBytes})
 		return err
 	}); err != nil {
-		return nil, err
+		return err
 	}
 	time.Sleep(settling)
 	if err := t.idle(ctx, "after a load"); err != nil {
-		return nil, err
+		return err
 	}
-	if err := s.kill(); err != nil {
-		return nil, err
+	if err := t.s.kill(); err != nil {
+		return err
 	}
-	begin = time.Now()
-	if err := s.launch(ctx); err != nil {
-		return nil, err
+	if err := t.s.launch(ctx); err != nil {
+		return err
 	}
 	if _, err := t.firstRecord(ctx, topic); err != nil {
-		return nil, err
+		return err
 	}
-	t.add(writable+", after kill -9", "ms", millis(time.Since(begin)))
-	return t.figures, nil
+	t.add(writable+", after kill -9", "ms", millis(time.Since(t.s.began)))
+	return nil
 }
 
 // firstRecord waits until a record is acknowledged, of a new topic if none is named.

@@ -15,12 +15,28 @@ type system struct {
 	prepare func(ctx context.Context, dir string) (*server, error) // all but launching it
 }
 
-func (sys system) start(ctx context.Context, dir string) (*server, error) {
-	s, err := sys.prepare(ctx, dir)
-	if err != nil || s.argv == nil {
-		return s, err
+// with starts a system in a folder of its own below a parent, does something
+// with it, stops it and removes the folder.
+func (sys system) with(ctx context.Context, parent string, do func(*server) error) error {
+	dir, err := os.MkdirTemp(parent, "siltstone-bench-")
+	if err != nil {
+		return err
 	}
-	return s, s.launch(ctx)
+	defer func() { _ = os.RemoveAll(dir) }()
+	s, err := sys.prepare(ctx, dir)
+	if err != nil {
+		return err
+	}
+	if s.argv != nil {
+		if err := s.launch(ctx); err != nil {
+			return err
+		}
+	}
+	err = do(s)
+	if stopErr := s.stop(); err == nil {
+		err = stopErr
+	}
+	return err
 }
 
 // siltstone is this tree's binary as siltstone dev: an agent, its bucket and

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -19,38 +18,27 @@ import (
 const toolPartitions = 16
 
 // toolTurn is a system while Kafka's own tools measure it.
-type toolTurn struct{ figureTurn }
+type toolTurn struct{ *figureTurn }
 
 // measureTools has kafka-producer-perf-test write to a system, and
 // kafka-consumer-perf-test read, each with its defaults.
-func (o options) measureTools(ctx context.Context, round int, sys system) (figures []Figure, err error) {
-	dir, err := os.MkdirTemp(o.dir, "siltstone-bench-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	s, err := sys.start(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = joinStop(err, s) }()
-	t := &toolTurn{figureTurn{o: o, s: s, round: round, system: sys.name, part: toolsPart}}
-	err = s.while(ctx, func(ctx context.Context) error {
-		if o.warmUp > 0 {
+func measureTools(ctx context.Context, figures *figureTurn) error {
+	t := &toolTurn{figures}
+	return t.s.while(ctx, func(ctx context.Context) error {
+		if t.o.warmUp > 0 {
 			if err := t.produceAndConsume(ctx, 1024); err != nil {
 				return fmt.Errorf("warming up: %w", err)
 			}
 			t.figures = nil
 		}
 		for _, recordBytes := range []int{1024, 100} {
-			o.say(round, sys.name, "Kafka's tools, "+humanize.IBytes(uint64(recordBytes)))
+			t.o.say(t.round, t.system, "Kafka's tools, "+humanize.IBytes(uint64(recordBytes)))
 			if err := t.produceAndConsume(ctx, recordBytes); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	return t.figures, err
 }
 
 func (t *toolTurn) produceAndConsume(ctx context.Context, recordBytes int) error {
