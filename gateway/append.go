@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -49,7 +50,7 @@ func (h *handler) append(w http.ResponseWriter, r *http.Request) error {
 	c := &collector{only: -1, most: h.limits.Records, now: time.Now().UnixMilli(), shares: map[int32]*share{}}
 	t, err := h.topic(r)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; PUT /api/v1/topics/%s makes it", err, url.PathEscape(r.PathValue("topic")))
 	}
 	if c.topic = t; r.PathValue("partition") != "" {
 		if c.only, err = partitionIn(t, r); err != nil {
@@ -82,6 +83,11 @@ func (h *handler) gather(w http.ResponseWriter, r *http.Request, c *collector, h
 	kind, err := bodyType(r)
 	if err != nil {
 		return err
+	}
+	if kind != "" {
+		if err := noRawHeaders(r.Header, kind); err != nil {
+			return err
+		}
 	}
 	d := recordReader{now: c.now, add: c.add}
 	given := r.URL.Query().Get("encoding")

@@ -59,6 +59,8 @@ func TestAppend(t *testing.T) {
 			[]plain{{b("\xff"), b(""), nil}}},
 		{"lines", typeLines, "", "{\"value\":\"a\"}\r\n\n  {\"key\":\"k\",\"value\":null}  ", nil,
 			[]plain{{nil, b("a"), nil}, {b("k"), nil, nil}}},
+		{"as they were read", typeLines, "", `{"partition":0,"offset":7,"timestamp":null,"key":"k","value":null,"value_base64":"/w==","headers":[]}` + "\n" + `{"value":"a","offset":null,"partition":null}`, nil,
+			[]plain{{b("k"), b("\xff"), nil}, {nil, b("a"), nil}}},
 		{"lines of json", typeLines + "; charset=UTF-8", "?encoding=json", `{"value":{"a":1}}`, nil,
 			[]plain{{nil, b(`{"a":1}`), nil}}},
 		{"encoding in the URL", typeJSON, "?encoding=base64", `{"records":[{"value":"AA=="}]}`, nil,
@@ -112,28 +114,32 @@ func TestAppendRefused(t *testing.T) {
 		{"an array", typeJSON, `[{"value":"a"}]`, 422, 42206, "object"},
 		{"no records", typeJSON, `{}`, 422, 42206, "records"},
 		{"records are null", typeJSON, `{"records":null}`, 422, 42206, "records"},
-		{"none", typeJSON, `{"records":[]}`, 422, 42206, "none"},
-		{"no lines", typeLines, "\n \n", 422, 42206, "none"},
-		{"unknown field", typeJSON, `{"records":[{"value":"a"}],"acks":1}`, 422, 42206, `"acks"`},
+		{"none", typeJSON, `{"records":[]}`, 422, 42206, "no records"},
+		{"no lines", typeLines, "\n \n", 422, 42206, "no records"},
+		{"unknown field", typeJSON, `{"records":[{"value":"a"}],"acks":1}`, 422, 42206, `"acks" is no field of the body, which has records`},
 		{"twice", typeJSON, `{"records":[{"value":"a"}],"records":[]}`, 422, 42206, "twice"},
 		{"encoding", typeJSON, `{"encoding":"avro","records":[{"value":"a"}]}`, 400, 40001, "avro"},
 		{"a record that is none", typeJSON, `{"records":[{"value":"a"},7]}`, 422, 42206, "record 1: "},
-		{"no value", typeJSON, `{"records":[{"key":"a"}]}`, 422, 42206, "record 0: invalid record: it has no value"},
-		{"unknown field of a record", typeJSON, `{"records":[{"value":"a"},{"value":"b","Value":"c"}]}`, 422, 42206, `record 1: invalid record: "Value"`},
-		{"field twice", typeJSON, `{"records":[{"value":"a","v\u0061lue":"b"}]}`, 422, 42206, `record 0: invalid record: "value" is given twice`},
-		{"both encodings", typeJSON, `{"records":[{"value":"a","value_base64":"AA=="}]}`, 422, 42206, "record 0: invalid record: both value and value_base64"},
-		{"a number as text", typeJSON, `{"records":[{"value":5}]}`, 422, 42206, "record 0: invalid record: value is not a string"},
-		{"half a surrogate", typeJSON, `{"records":[{"value":"\ud83d"}]}`, 422, 42206, "record 0: value: invalid record: half"},
+		{"no value", typeJSON, `{"records":[{"key":"a"}]}`, 422, 42206, "record 0: it has no value"},
+		{"unknown field of a record", typeJSON, `{"records":[{"value":"a"},{"value":"b","Value":"c"}]}`, 422, 42206, `record 1: "Value" is no field of a record, which has value, key`},
+		{"field twice", typeJSON, `{"records":[{"value":"a","v\u0061lue":"b"}]}`, 422, 42206, `record 0: "value" is given twice`},
+		{"both encodings", typeJSON, `{"records":[{"value":"a","value_base64":"AA=="}]}`, 422, 42206, "record 0: both value and value_base64"},
+		{"a number as text", typeJSON, `{"records":[{"value":5}]}`, 422, 42206, "record 0: value is not a string"},
+		{"half a surrogate", typeJSON, `{"records":[{"value":"\ud83d"}]}`, 422, 42206, "record 0: value: half"},
 		{"half a surrogate, then another", typeJSON, `{"records":[{"value":"\ud83d\u0041"}]}`, 422, 42206, "half"},
 		{"the second half", typeJSON, `{"records":[{"value":"\ude00\ud83d"}]}`, 422, 42206, "half"},
-		{"base64", typeJSON, `{"encoding":"base64","records":[{"value":""},{"value":"***"}]}`, 422, 42206, "record 1: invalid record: value is not base64"},
+		{"base64", typeJSON, `{"encoding":"base64","records":[{"value":""},{"value":"***"}]}`, 422, 42206, "record 1: value is not base64"},
 		{"base64 on lines", typeJSON, `{"encoding":"base64","records":[{"value":"AA\n=="}]}`, 422, 42206, "not base64"},
 		{"base64 with spare bits", typeJSON, `{"encoding":"base64","records":[{"value":"AB=="}]}`, 422, 42206, "not base64"},
 		{"an object as base64", typeJSON, `{"encoding":"base64","records":[{"value":{}}]}`, 422, 42206, "not a string"},
 		{"timestamp", typeJSON, `{"records":[{"value":"a","timestamp":1.5}]}`, 422, 42206, "timestamp is not an integer"},
-		{"timestamp before 1970", typeJSON, `{"records":[{"value":"a","timestamp":-1}]}`, 422, 42206, "-1 ms"},
+		{"timestamp before 1970", typeJSON, `{"records":[{"value":"a","timestamp":-2}]}`, 422, 42206, "timestamp is -2, which is less than -1"},
+		{"offset", typeLines, `{"value":"a","offset":"1"}`, 422, 42206, "record 0: offset is not an integer"},
+		{"a topic's name", typeLines, `{"value":"a","topic":"t"}`, 422, 42206, `record 0: "topic" is no field`},
+		{"a long name", typeLines, `{"value":"a","` + strings.Repeat("x", 5000) + `":"t"}`, 422, 42206, strings.Repeat("x", 100) + "…\" is no field"},
+		{"header of another name", typeJSON, `{"records":[{"value":"a","headers":[{"key":"a"}]}]}`, 422, 42206, "of a header, which has name"},
 		{"timestamp far ahead", typeJSON, `{"records":[{"value":"a"},{"value":"a","timestamp":9000000000000}]}`, 422, 42216, "record 1: "},
-		{"another partition", typeJSON, `{"records":[{"value":"a"},{"value":"a","partition":0}]}`, 422, 42206, "record 1: invalid record: it is for partition 0"},
+		{"another partition", typeJSON, `{"records":[{"value":"a"},{"value":"a","partition":0}]}`, 422, 42206, "record 1: it is for partition 0"},
 		{"headers", typeJSON, `{"records":[{"value":"a","headers":{"a":"b"}}]}`, 422, 42206, "headers are not an array"},
 		{"header of three", typeJSON, `{"records":[{"value":"a","headers":[["a","b"],["a","b","c"]]}]}`, 422, 42206, "header 1: "},
 		{"header without a name", typeJSON, `{"records":[{"value":"a","headers":[[null,"b"]]}]}`, 422, 42206, "no name"},
@@ -162,6 +168,12 @@ func TestAppendRefused(t *testing.T) {
 	f.do("POST", url+"?encoding=utf8", "x").want(400, 40001, "raw record")
 	f.do("POST", url, "x", "Record-Timestamp", "5").want(400, 40001, "Record-Timestamp")
 	f.do("POST", url, "x", "Record-Key", "a", "Record-Key", "b").want(400, 40001, "more than one Record-Key")
+	f.post(url, `{"records":[{"value":"a"}]}`, "Record-Key", "a").want(400, 40001, "Record-Key is of a raw record")
+	f.do("POST", url, `{"value":"a"}`, "Content-Type", typeLines, "Record-Header-A", "b").want(400, 40001, "another Content-Type")
+	f.post("/api/v1/topics/no%2Fne/records", `{"records":[{"value":"a"}]}`).want(404, 40401, "no such topic: no/ne; PUT /api/v1/topics/no%2Fne makes it")
+	f.post(url, `{"records":[{"value":"a"}]}`, "Sec-Fetch-Site", "cross-site").want(403, 40303, "another site")
+	f.do("POST", url, "x", "Origin", "https://example.org").want(403, 40303, "another site")
+	f.do("POST", url, "x", "Sec-Fetch-Site", "same-origin").ok()
 }
 
 // TestAppendCompacted: a record without a key is refused at once, and a
@@ -244,11 +256,11 @@ func TestAppendTimes(t *testing.T) {
 	f := start(t)
 	created := f.create("created", 1)
 	stamped := f.create("stamped", 1, "message.timestamp.type", "LogAppendTime")
-	body := fmt.Sprintf(`{"records":[{"value":"a","timestamp":%d},{"value":"b","timestamp":5},{"value":"c","timestamp":null}]}`, 7)
+	body := fmt.Sprintf(`{"records":[{"value":"a","timestamp":%d},{"value":"b","timestamp":-1},{"value":"c","timestamp":null}]}`, 7)
 	before := time.Now().UnixMilli()
 	got := f.post("/api/v1/topics/created/partitions/0/records", body).ok()
 	records := f.stored(created, 0)
-	if records[0].Timestamp != 7 || records[1].Timestamp != 5 || records[2].Timestamp < before || timestampOf(t, got) != records[2].Timestamp {
+	if records[0].Timestamp != 7 || records[1].Timestamp != batch.NoTimestamp || records[2].Timestamp < before || timestampOf(t, got) != records[2].Timestamp {
 		t.Errorf("%s, %+v", got.body, records)
 	}
 	got = f.post("/api/v1/topics/stamped/partitions/0/records", body).ok()

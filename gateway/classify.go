@@ -23,6 +23,8 @@ var (
 	errMediaType      = errors.New("unsupported media type")
 	errNotAcceptable  = errors.New("not acceptable")
 	errInvalidRecord  = errors.New("invalid record")
+	errInvalidTopic   = errors.New("invalid topic")
+	errCrossOrigin    = errors.New("a page of another site may not do this")
 	errNoTopic        = errors.New("no such topic")
 	errNoPartition    = errors.New("no such partition")
 	errTopicDiffers   = errors.New("the topic exists already, and is another")
@@ -47,6 +49,7 @@ var classes = []struct {
 
 	{errBadRequest, 400, 40001, "bad_request", false},
 	{errMalformed, 400, 40003, "malformed_body", false},
+	{errCrossOrigin, 403, 40303, "cross_origin", false},
 	{errNoTopic, 404, 40401, "topic_not_found", false},
 	{errNoPartition, 404, 40402, "partition_not_found", false},
 	{errNotAcceptable, 406, 40601, "not_acceptable", false},
@@ -57,6 +60,7 @@ var classes = []struct {
 	{errBodyTooLarge, 413, 41302, "body_too_large", false},
 	{errMediaType, 415, 41501, "unsupported_media_type", false},
 	{errOffsetBeyond, 416, 41601, "offset_beyond_end", false},
+	{errInvalidTopic, 422, 42217, "invalid_topic", false}, // before what it is of
 	{errInvalidRecord, 422, 42206, "invalid_record", false},
 	{errNotImplemented, 501, 50101, "not_implemented", false},
 

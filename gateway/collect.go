@@ -83,7 +83,7 @@ func tooLarge(partition int32, bytes, most int) error {
 func (c *collector) choose(r *incoming) (int32, error) {
 	switch {
 	case c.only >= 0 && r.partition >= 0 && r.partition != c.only:
-		return 0, fmt.Errorf("%w: it is for partition %d, and the URL is of partition %d", errInvalidRecord, r.partition, c.only)
+		return 0, fieldErrorf("it is for partition %d, and the URL is of partition %d", r.partition, c.only)
 	case c.only >= 0:
 		return c.only, nil
 	case r.partition >= c.topic.Partitions:
@@ -100,7 +100,7 @@ func (c *collector) choose(r *incoming) (int32, error) {
 // it. An error names the first record of the request that is wrong.
 func (c *collector) parts() ([]*share, []siltstone.AppendPart, error) {
 	if c.count == 0 {
-		return nil, nil, fmt.Errorf("%w: there are none", errInvalidRecord)
+		return nil, nil, fieldErrorf("there are no records")
 	}
 	shares := make([]*share, 0, len(c.shares))
 	for _, s := range c.shares {

@@ -22,7 +22,7 @@ var encodings = map[string]encoding{"utf8": asUTF8, "json": asJSON, "base64": as
 func parseEncoding(name string) (encoding, error) {
 	e, ok := encodings[name]
 	if !ok {
-		return 0, fmt.Errorf("%w: encoding is utf8, json or base64, not %q", errBadRequest, name)
+		return 0, fmt.Errorf("%w: encoding is utf8, json or base64, not %q", errBadRequest, shortened([]byte(name)))
 	}
 	return e, nil
 }
@@ -51,7 +51,7 @@ func (e encoding) decode(name string, value []byte) ([]byte, error) {
 	out := make([]byte, base64.StdEncoding.DecodedLen(len(s)))
 	n, err := base64.StdEncoding.Strict().Decode(out, s)
 	if err != nil || bytes.ContainsAny(s, "\r\n") { // which the decoder skips
-		return nil, fmt.Errorf("%w: %s is not base64", errInvalidRecord, name)
+		return nil, fieldErrorf("%s is not base64", name)
 	}
 	return out[:n], nil
 }

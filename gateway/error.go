@@ -3,6 +3,7 @@ package gateway
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 )
 
 // Error is the body of every answer that is not a success: error_code and
@@ -13,6 +14,16 @@ type Error struct {
 	Code      string         `json:"code"`
 	Retriable bool           `json:"retriable"`
 	Details   map[string]any `json:"details"`
+}
+
+// shortened is text of a request as an answer quotes it: the answer is small,
+// whatever the request is.
+func shortened(text []byte) string {
+	const most = 100
+	if len(text) <= most {
+		return string(text)
+	}
+	return strings.ToValidUTF8(string(text[:most]), "") + "…"
 }
 
 func writeError(w http.ResponseWriter, status int, e Error) {

@@ -86,6 +86,10 @@ func TestNotYet(t *testing.T) {
 	} {
 		f.do("GET", path, "").want(501, 50101, "not served yet")
 	}
+	f.do("GET", "/consumers/g/instances/i/records?timeout=1000", "", "Accept", "application/vnd.kafka.json.v2+json").want(501, 50101, "consumers")
+	f.do("GET", "/v1/stream/t?offset=-1&live=sse", "", "Accept", "text/event-stream").want(501, 50101, "durable streams")
+	f.do("GET", "/api/v1/topics/t/records?limit=5&wait=1", "", "Accept", typeLines).want(501, 50101, "cursor")
+	f.post(records, `{"records":[{"value":"x"}]}`, "If-Match", "").want(501, 50101, "If-Match")
 	f.do("POST", "/consumers/g", "{}").want(501, 50101, "consumers")
 	for _, header := range []string{
 		"If-Match", "Fencing-Token", "Producer-Id", "Producer-Epoch", "Producer-Seq", "Idempotency-Key", "Authorization",
@@ -111,6 +115,7 @@ func TestUnknown(t *testing.T) {
 	f.do("GET", records+"?limit=5&limit=6", "").want(400, 40001, "twice")
 	f.do("GET", records+"?limit=%zz", "").want(400, 40001, "query")
 	f.post("/api/v1/topics/t/records?wait=5", `{}`).want(400, 40001, `"wait"`)
+	f.do("GET", "/api/v1/topics/t?x=5", "").want(400, 40001, "there is: none")
 	f.do("GET", records, "", "Accept", "text/html").want(406, 40601, "text/html")
 	f.do("GET", "/api/v1/topics", "", "Accept", typeLines).want(406, 40601, typeLines)
 	f.do("GET", "/api/v1/topics", "", "Accept", "application/json;q=0").want(406, 40601, "")
@@ -125,4 +130,10 @@ func TestUnknown(t *testing.T) {
 	if got.want(405, 405, "GET, HEAD, POST"); got.header.Get("Allow") != "GET, HEAD, POST" {
 		t.Errorf("Allow: %s", got.header.Get("Allow"))
 	}
+	got = f.post("/api/v1/topics", `{"name":"t"}`)
+	if got.want(405, 405, "GET, HEAD, not POST; PUT /api/v1/topics/{topic} makes a topic"); got.header.Get("Allow") != "GET, HEAD" {
+		t.Errorf("Allow: %s", got.header.Get("Allow"))
+	}
+	f.post("/api/v1/topics/t", `{"partitions":1}`).want(405, 405, "PUT makes a topic, and POST /api/v1/topics/{topic}/records appends")
+	f.do("GET", "/", "").want(404, 404, "/api/v1/topics")
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,11 +110,18 @@ func (h *handler) refuse(err error) (int, Error) {
 
 // call serves an API call: what it asks for and nobody has is refused first.
 func (h *handler) call(c *call) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		err := c.check(r)
-		if err == nil {
-			err = c.serve(h, w, r)
+	return h.answer(func(h *handler, w http.ResponseWriter, r *http.Request) error {
+		if err := c.check(r); err != nil {
+			return err
 		}
+		return c.serve(h, w, r)
+	})
+}
+
+// answer answers with the error of what serves, if there is one.
+func (h *handler) answer(serve serveFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		err := serve(h, w, r)
 		switch {
 		case err == nil:
 			return
@@ -131,10 +139,17 @@ func (h *handler) call(c *call) http.HandlerFunc {
 	}
 }
 
+// sameOrigin refuses what a browser is made to do by a page from elsewhere:
+// some requests that change something it sends without asking first.
+var sameOrigin http.CrossOriginProtection
+
 // check refuses what the call does not know.
 func (c *call) check(r *http.Request) error {
+	if err := sameOrigin.Check(r); err != nil {
+		return fmt.Errorf("%w: %w", errCrossOrigin, err)
+	}
 	for _, name := range notYetHeaders {
-		if r.Header.Get(name) != "" {
+		if _, given := r.Header[name]; given {
 			return fmt.Errorf("%w: the header %s", errNotImplemented, name)
 		}
 	}
@@ -147,7 +162,7 @@ func (c *call) check(r *http.Request) error {
 		case slices.Contains(notYetParams, name):
 			return fmt.Errorf("%w: the parameter %s", errNotImplemented, name)
 		case !slices.Contains(c.params, name):
-			return fmt.Errorf("%w: there is no parameter %q here; there is: %s", errBadRequest, name, strings.Join(c.params, ", "))
+			return fmt.Errorf("%w: there is no parameter %q here; there is: %s", errBadRequest, name, cmp.Or(strings.Join(c.params, ", "), "none"))
 		case len(v) > 1:
 			return fmt.Errorf("%w: the parameter %s is given twice", errBadRequest, name)
 		}

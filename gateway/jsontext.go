@@ -16,6 +16,15 @@ import (
 	"unicode/utf8"
 )
 
+// fieldError is what a JSON text says that its reader does not take: of a
+// record, unless the reader says of what else.
+type fieldError struct{ what string }
+
+func fieldErrorf(format string, args ...any) error { return &fieldError{fmt.Sprintf(format, args...)} }
+
+func (e *fieldError) Error() string { return e.what }
+func (e *fieldError) Unwrap() error { return errInvalidRecord }
+
 // checkJSON wants one JSON text in UTF-8.
 func checkJSON(text []byte) error {
 	if at := notUTF8(text); at >= 0 {
@@ -118,7 +127,7 @@ func elements(array []byte) iter.Seq[[]byte] {
 // members calls member for each name and value of an object, each name once.
 func members(object []byte, member func(name string, value []byte) error) error {
 	if object[0] != '{' {
-		return fmt.Errorf("%w: it is not an object", errInvalidRecord)
+		return fieldErrorf("it is not an object")
 	}
 	var seen []string
 	for rest := object[1:]; ; {
@@ -134,7 +143,7 @@ func members(object []byte, member func(name string, value []byte) error) error 
 			return err
 		}
 		if slices.Contains(seen, string(name)) {
-			return fmt.Errorf("%w: %q is given twice", errInvalidRecord, name)
+			return fieldErrorf("%q is given twice", shortened(name))
 		}
 		seen = append(seen, string(name))
 		for rest = rest[end:]; isSpace(rest[0]) || rest[0] == ':'; {
@@ -148,15 +157,15 @@ func members(object []byte, member func(name string, value []byte) error) error 
 	}
 }
 
-// unknownMember refuses a name that means nothing.
-func unknownMember(name string) error {
-	return fmt.Errorf("%w: %q is not a field that there is", errInvalidRecord, name)
+// unknownMember refuses a name that means nothing, and says which do.
+func unknownMember(name, whole, fields string) error {
+	return fieldErrorf("%q is no field of %s, which has %s", shortened([]byte(name)), whole, fields)
 }
 
 // stringOf is what a JSON string says.
 func stringOf(name string, value []byte) ([]byte, error) {
 	if value[0] != '"' {
-		return nil, fmt.Errorf("%w: %s is not a string", errInvalidRecord, name)
+		return nil, fieldErrorf("%s is not a string", name)
 	}
 	s, err := unquote(value)
 	if err != nil {
@@ -169,7 +178,7 @@ func stringOf(name string, value []byte) ([]byte, error) {
 func integer(name string, value []byte, bits int) (int64, error) {
 	n, err := strconv.ParseInt(string(value), 10, bits)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %s is not an integer of %d bits", errInvalidRecord, name, bits)
+		return 0, fieldErrorf("%s is not an integer of %d bits", name, bits)
 	}
 	return n, nil
 }
@@ -197,7 +206,7 @@ func unquote(quoted []byte) ([]byte, error) {
 		i += 4
 		if utf16.IsSurrogate(r) {
 			if r = utf16.DecodeRune(r, unicodeEscape(s[i+1:])); r == utf8.RuneError {
-				return nil, fmt.Errorf("%w: half of a surrogate pair is no text", errInvalidRecord)
+				return nil, fieldErrorf("half of a surrogate pair is no text")
 			}
 			i += 6
 		}

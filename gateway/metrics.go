@@ -12,6 +12,7 @@ import (
 // first digits of statuses, or "gone" where the client did not wait.
 type metrics struct {
 	requests       *prometheus.CounterVec
+	inFlight       *prometheus.GaugeVec
 	seconds        *prometheus.HistogramVec
 	received, sent prometheus.Counter
 }
@@ -22,6 +23,10 @@ func newMetrics(r prometheus.Registerer, held *memory) *metrics {
 			Name: "siltstone_gateway_requests_total",
 			Help: "HTTP requests that were answered, by route and class of status.",
 		}, []string{"route", "status"}),
+		inFlight: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "siltstone_gateway_requests_in_flight",
+			Help: "HTTP requests that are not answered yet, those that wait for records among them, by route.",
+		}, []string{"route"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "siltstone_gateway_request_seconds",
 			Help:    "Time from a request's headers to the end of its answer, waiting included, by route.",
@@ -41,7 +46,7 @@ func newMetrics(r prometheus.Registerer, held *memory) *metrics {
 		Help: "Memory that requests hold, of the bound for it.",
 	}, func() float64 { return float64(held.held.Load()) })
 	if r != nil {
-		r.MustRegister(m.requests, m.seconds, m.received, m.sent, memoryHeld)
+		r.MustRegister(m.requests, m.inFlight, m.seconds, m.received, m.sent, memoryHeld)
 	}
 	return m
 }
@@ -49,9 +54,11 @@ func newMetrics(r prometheus.Registerer, held *memory) *metrics {
 // measured serves a route, counts what it does, and keeps caches from storing
 // what holds for this moment only.
 func (h *handler) measured(route string, next http.Handler) http.Handler {
-	seconds := h.metrics.seconds.WithLabelValues(route)
+	seconds, inFlight := h.metrics.seconds.WithLabelValues(route), h.metrics.inFlight.WithLabelValues(route)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begin := time.Now()
+		inFlight.Inc()
+		defer inFlight.Dec()
 		w.Header().Set("Cache-Control", "no-store")
 		m := &measuring{ResponseWriter: w}
 		next.ServeHTTP(m, r)

@@ -2,13 +2,10 @@ package gateway
 
 import (
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"strconv"
 	"strings"
-
-	"github.com/klauspost/compress/gzip"
 )
 
 // notYetTypes are those of the contract that no reply has yet.
@@ -83,38 +80,4 @@ func negotiate(r *http.Request, offers ...string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("%w: the reply is %s, and Accept is %q", errNotAcceptable, strings.Join(offers, " or "), strings.Join(values, ", "))
-}
-
-// wantsGzip says whether a reply may be compressed.
-func wantsGzip(r *http.Request) bool {
-	return qualityOf(acceptedOf(r.Header.Values("Accept-Encoding")), "gzip") > 0
-}
-
-// plainBytes is up to which size a reply is not worth compressing.
-const plainBytes = 1 << 10
-
-// writeBody writes a reply of several pieces, compressed where that is asked for.
-func writeBody(w http.ResponseWriter, r *http.Request, pieces ...[]byte) {
-	size := 0
-	for _, p := range pieces {
-		size += len(p)
-	}
-	out, end := io.Writer(w), func() error { return nil }
-	if size > plainBytes && wantsGzip(r) {
-		w.Header().Set("Content-Encoding", "gzip")
-		z := gzip.NewWriter(w)
-		out, end = z, z.Close
-	} else {
-		w.Header().Set("Content-Length", strconv.Itoa(size))
-	}
-	w.WriteHeader(http.StatusOK)
-	if r.Method == http.MethodHead {
-		return
-	}
-	for _, p := range pieces {
-		if _, err := out.Write(p); err != nil {
-			return // the client has gone
-		}
-	}
-	_ = end() // or goes now
 }

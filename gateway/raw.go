@@ -9,7 +9,21 @@ import (
 	"github.com/siltstone-io/siltstone/kafka/batch"
 )
 
-const headerPrefix = "Record-Header-"
+const (
+	rawPrefix    = "Record-"
+	headerPrefix = rawPrefix + "Header-"
+)
+
+// noRawHeaders refuses, beside records in JSON, what is of a raw record.
+func noRawHeaders(h http.Header, kind string) error {
+	for name := range h {
+		if strings.HasPrefix(name, rawPrefix) {
+			return fmt.Errorf("%w: %s is of a raw record; in %s keys and headers are the records' own, and JSON that is to be one record, as it is, needs another Content-Type",
+				errBadRequest, name, kind)
+		}
+	}
+	return nil
+}
 
 // rawRecord is a request as one record: the body is its value, Record-Key its
 // key, each Record-Header-Name a header "name". A server gives no order of
@@ -37,7 +51,7 @@ func rawRecord(h http.Header, body []byte, now int64) (*incoming, error) {
 			}
 			r.Key = []byte(h[name][0])
 			continue
-		case !isHeader && strings.HasPrefix(name, "Record-"):
+		case !isHeader && strings.HasPrefix(name, rawPrefix):
 			return nil, fmt.Errorf("%w: %s means nothing; a raw record takes Record-Key and %s*", errBadRequest, name, headerPrefix)
 		case !isHeader:
 			continue

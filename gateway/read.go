@@ -36,7 +36,7 @@ func (h *handler) read(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	kind, err := negotiate(r, typeJSON, typeLines)
+	kind, err := negotiate(r, recordTypes...)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (h *handler) read(w http.ResponseWriter, r *http.Request) error {
 		return &detailed{fmt.Errorf("%w: the record at offset %d takes %d bytes, and %d are the most", errReplyTooLarge, rd.page.first, len(rd.page.text), most),
 			map[string]any{"offset": rd.page.first, "next_offset": rd.page.first + 1}}
 	}
-	rd.answer(w, r)
+	h.answerRead(w, r, rd)
 	return nil
 }
 
@@ -139,8 +139,8 @@ func (h *handler) take(ctx context.Context, rd *reading, p *siltstone.FetchedPar
 // pageBytes is what a reply takes beside its records, at most.
 const pageBytes = 256
 
-// answer writes the page.
-func (rd *reading) answer(w http.ResponseWriter, r *http.Request) {
+// answerRead writes the page.
+func (h *handler) answerRead(w http.ResponseWriter, r *http.Request, rd *reading) {
 	header := w.Header()
 	header.Set("Next-Offset", strconv.FormatInt(int64(rd.next), 10))
 	header.Set("High-Watermark", strconv.FormatInt(int64(rd.high), 10))
@@ -148,11 +148,11 @@ func (rd *reading) answer(w http.ResponseWriter, r *http.Request) {
 	header.Add("Vary", "Accept, Accept-Encoding")
 	if rd.page.lines {
 		header.Set("Content-Type", typeLines)
-		writeBody(w, r, rd.page.text)
+		h.writeBody(w, r, rd.page.hold, rd.page.text)
 		return
 	}
 	header.Set("Content-Type", typeJSON)
 	begin := fmt.Appendf(nil, `{"topic_id":%q,"partition":%d,"start_offset":%d,"next_offset":%d,"high_watermark":%d,"log_start_offset":%d,"records":[`,
 		rd.partition.Topic, rd.partition.Partition, rd.start, rd.next, rd.high, rd.logStart)
-	writeBody(w, r, begin, rd.page.text, []byte("]}\n"))
+	h.writeBody(w, r, rd.page.hold, begin, rd.page.text, []byte("]}\n"))
 }

@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/klauspost/compress/gzip"
 
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/kafka/batch"
@@ -218,7 +219,7 @@ func TestReadErrors(t *testing.T) {
 	for query, contains := range map[string]string{
 		"offset=-1": "offset", "offset=x": "offset", "offset=1&timestamp=1": "both", "timestamp=-1": "timestamp", "timestamp=now": "timestamp",
 		"limit=0": "limit", "max_bytes=0": "max_bytes", "wait=-1": "wait", "wait=NaN": "wait", "wait=5s": "wait",
-		"encoding=avro": "encoding", "isolation=none": "isolation", "offset=": "offset",
+		"encoding=avro": "encoding", "isolation=none": "isolation", "offset=": "offset", "offset=end": "earliest, latest or an integer",
 	} {
 		f.do("GET", recordsOf+"?"+query, "").want(400, 40001, contains)
 	}
@@ -244,32 +245,70 @@ func TestReadDamaged(t *testing.T) {
 	}
 }
 
-// TestReadGzip compresses when it is asked to, and only then.
-func TestReadGzip(t *testing.T) {
+// TestReadCompressed compresses as it is asked to, and only then.
+func TestReadCompressed(t *testing.T) {
 	f := start(t)
 	topic := f.create("t", 1)
 	f.put(topic, 0, batchOf(t, batch.None, 0, strings.Repeat("a", 5000)))
 	plain := f.do("GET", recordsOf, "").ok()
 	for accept, want := range map[string]string{
-		"gzip": "gzip", "br, gzip;q=0.5": "gzip", "*": "gzip", "gzip;q=0": "", "br": "", "identity": "", "gzip;q=0, *": "",
+		"gzip": "gzip", "br, gzip;q=0.5": "gzip", "zstd": "zstd", "gzip, zstd": "zstd", "gzip, zstd;q=0.9": "gzip", "*": "zstd",
+		"zstd;q=0, *": "gzip", "gzip;q=0": "", "br": "", "identity": "", "gzip;q=0, zstd;q=0, *": "",
 	} {
-		got := f.do("GET", recordsOf, "", "Accept-Encoding", accept).ok()
-		body := got.body
-		if got.header.Get("Content-Encoding") == "gzip" {
-			z, err := gzip.NewReader(strings.NewReader(body))
-			if err != nil {
-				t.Fatal(err)
+		for range 2 { // the second time with a compressor that was used
+			got := f.do("GET", recordsOf, "", "Accept-Encoding", accept).ok()
+			if coding := got.header.Get("Content-Encoding"); coding != want || !strings.Contains(got.header.Get("Vary"), "Accept-Encoding") {
+				t.Errorf("%s: %v", accept, got.header)
 			}
-			text, err := io.ReadAll(z)
-			if err != nil {
-				t.Fatal(err)
+			if size := got.header.Get("Content-Length"); size != strconv.Itoa(len(got.body)) {
+				t.Errorf("%s: %s bytes are said, %d came", accept, size, len(got.body))
 			}
-			body = string(text)
-		}
-		if got.header.Get("Content-Encoding") != want || body != plain.body || !strings.Contains(got.header.Get("Vary"), "Accept-Encoding") {
-			t.Errorf("%s: %v", accept, got.header)
+			if got := decompressed(t, want, got.body); got != plain.body {
+				t.Errorf("%s: %q", accept, got)
+			}
 		}
 	}
+	f.put(topic, 0, batchOf(t, batch.None, 0, "small"))
+	if got := f.do("GET", recordsOf+"?offset=1", "", "Accept-Encoding", "gzip").ok(); got.header.Get("Content-Encoding") != "" {
+		t.Errorf("%v", got.header)
+	}
+}
+
+// TestReadNotCompressed: what does not become smaller, or has no memory, goes
+// out as it is.
+func TestReadNotCompressed(t *testing.T) {
+	f := start(t, limits(func(l *Limits) { l.BodyBytes, l.MemoryBytes = 1000, 40_000 }))
+	topic := f.create("t", 1)
+	f.put(topic, 0, batchOf(t, batch.None, 0, strings.Repeat("a", 30_000)))
+	got := f.do("GET", recordsOf, "", "Accept-Encoding", "zstd")
+	if len(got.page().Records) != 1 || got.header.Get("Content-Encoding") != "" {
+		t.Errorf("%v", got.header)
+	}
+	noise := make([]byte, 5000)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
+	for _, c := range codings {
+		if _, ok := c.compress([][]byte{noise}, len(noise)); ok {
+			t.Errorf("%s: noise became smaller", c.name)
+		}
+	}
+}
+
+func decompressed(t *testing.T, coding, body string) string {
+	t.Helper()
+	open, err := decompressor(strings.Fields(coding))
+	if err != nil || open == nil {
+		return body
+	}
+	plain, done, err := open(strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	text, err := io.ReadAll(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // TestPartition shows how far a partition reaches, and what was there when.

@@ -58,7 +58,9 @@ func (q *readQuery) set(name, value string) (err error) {
 		case "latest":
 			q.time = siltstone.TimeLatest
 		default:
-			n, err = number(name, value, 0)
+			if n, err = number(name, value, 0); err != nil {
+				return fmt.Errorf("%w: offset is earliest, latest or an integer from 0 on, not %q", errBadRequest, value)
+			}
 			q.time, q.offset = atOffset, siltstone.Offset(n)
 		}
 	case "timestamp":

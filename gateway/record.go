@@ -53,7 +53,7 @@ func (d *recordReader) readJSON(body []byte, given bool) error {
 			d.encoding = e
 			return err
 		default:
-			return unknownMember(name)
+			return unknownMember(name, "the body", "records and encoding")
 		}
 		return nil
 	})
@@ -61,7 +61,7 @@ func (d *recordReader) readJSON(body []byte, given bool) error {
 	case err != nil:
 		return err
 	case len(records) == 0 || records[0] != '[':
-		return fmt.Errorf("%w: \"records\" is not an array of records", errInvalidRecord)
+		return fieldErrorf("\"records\" is not an array of records")
 	}
 	for object := range elements(records) {
 		if err := d.next(object); err != nil {
@@ -116,32 +116,45 @@ func (d *recordReader) decode(object []byte) error {
 		switch name {
 		case "headers":
 			headers, err = d.headers(headers, v)
-		case "timestamp":
-			if isNull(v) {
-				return nil
-			}
-			if r.Timestamp, err = integer(name, v, 64); err == nil && r.Timestamp < 0 {
-				err = fmt.Errorf("%w: a timestamp of %d ms", errInvalidRecord, r.Timestamp)
-			}
-		case "partition":
-			if isNull(v) {
-				return nil
-			}
-			var n int64
-			if n, err = integer(name, v, 32); err == nil && n < 0 {
-				err = fmt.Errorf("%w: partition %d", errInvalidRecord, n)
-			}
-			r.partition = int32(n)
+		case "timestamp", "partition", "offset":
+			err = r.setNumber(name, v)
 		default:
-			return unknownMember(name)
+			err = unknownMember(name, "a record", "value, key, headers, timestamp, partition, value_base64 and key_base64")
 		}
 		return err
 	})
 	r.Key, r.Value, r.Headers = key.bytes, value.bytes, headers
 	if err == nil && !value.given {
-		err = fmt.Errorf("%w: it has no value; null is one, and deletes the key from a compacted topic", errInvalidRecord)
+		err = fieldErrorf("it has no value; null is one, and deletes the key from a compacted topic")
 	}
 	return err
+}
+
+// setNumber sets what a number says, if it is not null. An offset is taken so
+// that what was read can be appended, and is the log's to choose.
+func (r *incoming) setNumber(name string, value []byte) error {
+	if isNull(value) {
+		return nil
+	}
+	bits, least := 64, int64(0)
+	switch name {
+	case "partition":
+		bits = 32
+	case "timestamp":
+		least = batch.NoTimestamp
+	}
+	n, err := integer(name, value, bits)
+	switch {
+	case err != nil:
+		return err
+	case n < least:
+		return fieldErrorf("%s is %d, which is less than %d", name, n, least)
+	case name == "partition":
+		r.partition = int32(n)
+	case name == "timestamp":
+		r.Timestamp = n
+	}
+	return nil
 }
 
 // headers reads an array of headers.
@@ -150,11 +163,11 @@ func (d *recordReader) headers(into []batch.RecordHeader, array []byte) ([]batch
 		return into, nil
 	}
 	if array[0] != '[' {
-		return into, fmt.Errorf("%w: headers are not an array", errInvalidRecord)
+		return into, fieldErrorf("headers are not an array")
 	}
 	for one := range elements(array) {
 		if len(into) == maxHeaders {
-			return into, fmt.Errorf("%w: more than %d headers", errInvalidRecord, maxHeaders)
+			return into, fieldErrorf("more than %d headers", maxHeaders)
 		}
 		h, err := d.header(one)
 		if err != nil {
@@ -184,7 +197,7 @@ func (d *recordReader) header(one []byte) (h batch.RecordHeader, err error) {
 			n++
 		}
 		if n != 2 {
-			return h, fmt.Errorf("%w: a header is a pair of a name and a value", errInvalidRecord)
+			return h, fieldErrorf("a header is a pair of a name and a value")
 		}
 	case '{':
 		err = members(one, func(member string, v []byte) error {
@@ -194,13 +207,13 @@ func (d *recordReader) header(one []byte) (h batch.RecordHeader, err error) {
 			if known, err := value.take(member, v); known {
 				return err
 			}
-			return unknownMember(member)
+			return unknownMember(member, "a header", "name, value, name_base64 and value_base64")
 		})
 	default:
-		err = fmt.Errorf("%w: a header is a pair of a name and a value", errInvalidRecord)
+		err = fieldErrorf("a header is a pair of a name and a value")
 	}
 	if err == nil && name.bytes == nil {
-		err = fmt.Errorf("%w: a header has no name", errInvalidRecord)
+		err = fieldErrorf("a header has no name")
 	}
 	return batch.RecordHeader{Key: name.bytes, Value: value.bytes}, err
 }
@@ -226,7 +239,7 @@ func (f *field) take(member string, value []byte) (known bool, err error) {
 	}
 	got, err := e.decode(member, value)
 	if err == nil && got != nil && f.bytes != nil {
-		err = fmt.Errorf("%w: both %s and %s_base64 are given", errInvalidRecord, f.name, f.name)
+		err = fieldErrorf("both %s and %s_base64 are given", f.name, f.name)
 	}
 	if f.given = true; got != nil {
 		f.bytes = got

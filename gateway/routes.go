@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,8 +15,11 @@ type call struct {
 	route  string   // its name in metrics
 	params []string // of its query
 	types  []string // of its replies; nil: JSON
-	serve  func(*handler, http.ResponseWriter, *http.Request) error
+	serve  serveFunc
 }
+
+// serveFunc answers a request, or says why it cannot.
+type serveFunc func(*handler, http.ResponseWriter, *http.Request) error
 
 const (
 	topicPath     = "/api/v1/topics/{topic}"
@@ -29,11 +33,24 @@ var calls = []call{
 	{"PUT", topicPath, "topic", nil, nil, (*handler).createTopic},
 	{"DELETE", topicPath, "topic", nil, nil, (*handler).deleteTopic},
 	{"POST", topicPath + "/records", "records", []string{"encoding"}, nil, (*handler).append},
-	{"GET", topicPath + "/records", "records", nil, nil, notYet("reading all partitions with a cursor; read " + partitionPath + "/records")},
+	{"GET", topicPath + "/records", "records", readParams, recordTypes, notYet("reading all partitions with a cursor; read " + partitionPath + "/records")},
 	{"GET", partitionPath, "partition", nil, nil, (*handler).showPartition},
 	{"GET", partitionPath + "/offset", "offset", []string{"timestamp", "isolation"}, nil, (*handler).offsetForTime},
 	{"POST", partitionPath + "/records", "partition_records", []string{"encoding"}, nil, (*handler).append},
-	{"GET", partitionPath + "/records", "partition_records", readParams, []string{typeJSON, typeLines}, (*handler).read},
+	{"GET", partitionPath + "/records", "partition_records", readParams, recordTypes, (*handler).read},
+}
+
+// recordTypes are of replies with records.
+var recordTypes = []string{typeJSON, typeLines}
+
+// instead says which call is meant where a path is asked with a method that it
+// does not have.
+var instead = map[string]string{
+	"/api/v1/topics":           "PUT " + topicPath + " makes a topic",
+	topicPath:                  "PUT makes a topic, and POST " + topicPath + "/records appends to it",
+	topicPath + "/records":     "POST appends",
+	partitionPath:              "POST " + partitionPath + "/records appends",
+	partitionPath + "/records": "POST appends",
 }
 
 // notYetPaths are those of the contract that are not served yet.
@@ -52,7 +69,7 @@ var notYetPaths = []struct{ path, what string }{
 }
 
 // notYetHeaders and notYetParams change what the contract's calls mean: they
-// are never ignored.
+// are never ignored. Headers stand as net/http writes them.
 var (
 	notYetHeaders = []string{
 		"If-Match", "Fencing-Token", "Producer-Id", "Producer-Epoch", "Producer-Seq", "Idempotency-Key", "Last-Event-Id", "Authorization",
@@ -60,7 +77,7 @@ var (
 	notYetParams = []string{"cursor", "until"}
 )
 
-func notYet(what string) func(*handler, http.ResponseWriter, *http.Request) error {
+func notYet(what string) serveFunc {
 	return func(*handler, http.ResponseWriter, *http.Request) error {
 		return fmt.Errorf("%w: %s", errNotImplemented, what)
 	}
@@ -68,11 +85,11 @@ func notYet(what string) func(*handler, http.ResponseWriter, *http.Request) erro
 
 // route registers everything.
 func (h *handler) route(mux *http.ServeMux, plain map[string]http.HandlerFunc) {
-	byPath := map[string]methods{}
+	byPath := map[string]map[string]http.HandlerFunc{}
 	for i := range calls {
 		c := &calls[i]
 		if byPath[c.path] == nil {
-			byPath[c.path] = methods{}
+			byPath[c.path] = map[string]http.HandlerFunc{}
 		}
 		byPath[c.path][c.method] = h.call(c)
 		if c.method == http.MethodGet {
@@ -81,37 +98,41 @@ func (h *handler) route(mux *http.ServeMux, plain map[string]http.HandlerFunc) {
 	}
 	for path, m := range byPath {
 		at := slices.IndexFunc(calls, func(c call) bool { return c.path == path })
-		mux.Handle(path, h.measured(calls[at].route, m))
+		mux.Handle(path, h.measured(calls[at].route, methods{m, instead[path]}))
 	}
 	for path, serve := range plain {
-		mux.Handle(path, h.measured(strings.Trim(path, "/"), methods{http.MethodGet: serve, http.MethodHead: serve}))
+		m := map[string]http.HandlerFunc{http.MethodGet: serve, http.MethodHead: serve}
+		mux.Handle(path, h.measured(strings.Trim(path, "/"), methods{m, ""}))
 	}
 	for _, p := range notYetPaths {
-		mux.Handle(p.path, h.measured("other", h.call(&call{serve: notYet(p.what)})))
+		mux.Handle(p.path, h.measured("other", h.answer(notYet(p.what))))
 	}
 	mux.Handle("/", h.measured("other", http.HandlerFunc(nothing)))
 }
 
 // methods are those of one path; others are answered with 405.
-type methods map[string]http.HandlerFunc
+type methods struct {
+	serve   map[string]http.HandlerFunc
+	instead string // what the others are meant for
+}
 
 func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if serve, ok := m[r.Method]; ok {
+	if serve, ok := m.serve[r.Method]; ok {
 		serve(w, r)
 		return
 	}
-	var names []string
-	for name := range m {
-		names = append(names, name)
+	allow := strings.Join(slices.Sorted(maps.Keys(m.serve)), ", ")
+	message := r.URL.Path + " answers " + allow + ", not " + r.Method
+	if m.instead != "" {
+		message += "; " + m.instead
 	}
-	slices.Sort(names)
-	allow := strings.Join(names, ", ")
 	w.Header().Set("Allow", allow)
-	writeError(w, http.StatusMethodNotAllowed, Error{
-		Number: http.StatusMethodNotAllowed, Code: "method_not_allowed", Message: r.URL.Path + " answers " + allow + ", not " + r.Method,
-	})
+	writeError(w, http.StatusMethodNotAllowed, Error{Number: http.StatusMethodNotAllowed, Code: "method_not_allowed", Message: message})
 }
 
 func nothing(w http.ResponseWriter, r *http.Request) {
-	writeError(w, http.StatusNotFound, Error{Number: http.StatusNotFound, Code: "not_found", Message: "there is nothing at " + r.URL.Path})
+	writeError(w, http.StatusNotFound, Error{
+		Number: http.StatusNotFound, Code: "not_found",
+		Message: "there is nothing at " + r.URL.Path + "; there are /api/v1/topics and what is below it, /healthy, /ready and /metrics",
+	})
 }

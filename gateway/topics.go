@@ -147,25 +147,35 @@ func (h *handler) wantedTopic(w http.ResponseWriter, r *http.Request) (topic.New
 	if err := checkJSON(body); err != nil {
 		return n, err
 	}
-	return n, members(body, func(name string, value []byte) error {
-		switch name {
-		case "partitions":
-			p, err := integer(name, value, 32)
-			n.Partitions = int32(p)
-			return err
-		case "replication_factor":
-			f, err := integer(name, value, 16)
-			n.Replication = int16(f)
-			return err
-		case "configs":
-			return members(value, func(name string, value []byte) error {
-				setting, err := settingOf(name, value)
-				n.Configs = append(n.Configs, topic.Setting{Name: name, Value: &setting})
-				return err
-			})
+	err = members(body, func(name string, value []byte) error { return setOfTopic(&n, name, value) })
+	if wrong, ok := errors.AsType[*fieldError](err); ok {
+		err = fmt.Errorf("%w: %w", errInvalidTopic, wrong)
+	}
+	return n, err
+}
+
+// setOfTopic sets what one field says.
+func setOfTopic(n *topic.NewTopic, name string, value []byte) error {
+	switch name {
+	case "partitions":
+		p, err := integer(name, value, 32)
+		n.Partitions = int32(p)
+		return err
+	case "replication_factor":
+		f, err := integer(name, value, 16)
+		n.Replication = int16(f)
+		return err
+	case "configs":
+		if value[0] != '{' {
+			return fieldErrorf("configs is not an object")
 		}
-		return unknownMember(name)
-	})
+		return members(value, func(name string, value []byte) error {
+			setting, err := settingOf(name, value)
+			n.Configs = append(n.Configs, topic.Setting{Name: name, Value: &setting})
+			return err
+		})
+	}
+	return unknownMember(name, "a topic", "partitions, replication_factor and configs")
 }
 
 // settingOf is a setting's value: a string, or a number or a boolean as one.

@@ -58,17 +58,17 @@ func TestTopicsRefused(t *testing.T) {
 		contains       string
 	}{
 		{url, `{`, 400, 40003, "JSON"},
-		{url, `[]`, 422, 42206, "object"},
-		{url, `{"Partitions":1}`, 422, 42206, `"Partitions"`},
-		{url, `{"partitions":"1"}`, 422, 42206, "partitions"},
+		{url, `[]`, 422, 42217, "invalid topic: it is not an object"},
+		{url, `{"Partitions":1}`, 422, 42217, `invalid topic: "Partitions" is no field of a topic, which has partitions`},
+		{url, `{"partitions":"1"}`, 422, 42217, "partitions is not an integer"},
 		{url, `{"partitions":0}`, 422, 42212, "0"},
-		{url, `{"partitions":3000000000}`, 422, 42206, "32 bits"},
+		{url, `{"partitions":3000000000}`, 422, 42217, "32 bits"},
 		{url, `{"replication_factor":9}`, 422, 42213, "9"},
 		{url, `{"configs":{"no.such":"1"}}`, 422, 42214, "no.such"},
 		{url, `{"configs":{"retention.ms":null}}`, 422, 42214, "retention.ms"},
 		{url, `{"configs":{"retention.ms":[1]}}`, 422, 42214, "retention.ms"},
-		{url, `{"configs":{"retention.ms":1,"retention.ms":2}}`, 422, 42206, "twice"},
-		{url, `{"configs":[]}`, 422, 42206, "object"},
+		{url, `{"configs":{"retention.ms":1,"retention.ms":2}}`, 422, 42217, "twice"},
+		{url, `{"configs":[]}`, 422, 42217, "configs is not an object"},
 		{"/api/v1/topics/a%20b", ``, 422, 42211, "a b"},
 		{"/api/v1/topics/__consumer_offsets", ``, 422, 42211, "reserved"},
 	}
