@@ -14,28 +14,42 @@ import (
 	"time"
 )
 
-// tourStep is a command of docs/tour.md, and what the page says that it prints.
+// tourStep is a command of a page, and what the page says that it prints.
 type tourStep struct{ command, prints string }
 
-// readTour finds the steps: indented lines, the commands after a dollar sign.
-func readTour(t *testing.T) (steps []tourStep) {
+// readSteps finds the steps of a page: indented lines, the commands after a
+// dollar sign. What stands between fences is no step.
+func readSteps(t *testing.T, name string) (steps []tourStep) {
 	t.Helper()
-	page, err := os.ReadFile("../docs/tour.md")
+	page, err := os.ReadFile(filepath.Join("..", "docs", name))
 	if err != nil {
 		t.Fatal(err)
 	}
+	fenced := false
 	for line := range strings.Lines(string(page)) {
+		if strings.HasPrefix(line, "```") {
+			fenced = !fenced
+		}
 		code, ok := strings.CutPrefix(line, "    ")
-		if !ok {
+		if !ok || fenced {
 			continue
 		}
-		if command, ok := strings.CutPrefix(code, "$ "); ok {
+		command, begins := strings.CutPrefix(code, "$ ")
+		switch last := len(steps) - 1; {
+		case begins:
 			steps = append(steps, tourStep{command: strings.TrimSuffix(command, "\n")})
-		} else {
-			steps[len(steps)-1].prints += code
+		case steps[last].prints == "" && goesOn(steps[last].command):
+			steps[last].command += "\n" + strings.TrimSuffix(code, "\n")
+		default:
+			steps[last].prints += code
 		}
 	}
 	return steps
+}
+
+// goesOn says whether a command has more lines.
+func goesOn(command string) bool {
+	return strings.HasSuffix(command, `\`) || strings.HasSuffix(command, "|") || strings.Count(command, "'")%2 == 1
 }
 
 // matches says whether an output is what the page says: … is anything within a
@@ -127,7 +141,7 @@ func (s *tourShell) run(t *testing.T, step tourStep) string {
 				output = strings.TrimSuffix(output, "\n") // the mark's own
 				done = true
 			default:
-				output += line
+				output += strings.ReplaceAll(line, "\r\n", "\n") // as it looks
 			}
 		case <-late:
 			t.Fatalf("%s: not done after %s", output, patience)
@@ -141,13 +155,18 @@ func (s *tourShell) run(t *testing.T, step tourStep) string {
 
 // TestTour takes the tour of docs/tour.md.
 func TestTour(t *testing.T) {
-	steps := readTour(t)
+	steps := readSteps(t, "tour.md")
 	if len(steps) < 20 {
 		t.Fatalf("only %d steps found", len(steps))
 	}
-	shell := startTourShell(t)
+	startTourShell(t).take(t, steps...)
+}
+
+// take takes steps, and wants each to print what the page says.
+func (s *tourShell) take(t *testing.T, steps ...tourStep) {
+	t.Helper()
 	for _, step := range steps {
-		if got := shell.run(t, step); !step.matches(got) {
+		if got := s.run(t, step); !step.matches(got) {
 			t.Fatalf("$ %s\n%swant\n%s", step.command, got, step.prints)
 		}
 	}
