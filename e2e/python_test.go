@@ -30,10 +30,10 @@ func TestPythonClients(t *testing.T) {
 		tests  []string
 	}{
 		{"clients.py", []string{
-			"idempotent", "acks", "codecs", "nulls", "times", "refused", "commits", "positions", "eager", "cooperative", "statics", "late",
+			"idempotent", "acks", "codecs", "nulls", "times", "refused", "transactional", "commits", "positions", "eager", "cooperative", "statics", "late",
 		}},
 		{"admin.py", []string{"topics", "configs", "records", "cluster", "groups"}},
-		{"others.py", []string{"times", "appended", "admin", "groups", "aiokafka"}},
+		{"others.py", []string{"times", "appended", "transactional", "admin", "groups", "aiokafka"}},
 	} {
 		t.Run(suite.script, func(t *testing.T) {
 			for _, name := range suite.tests {

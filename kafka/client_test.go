@@ -3,6 +3,7 @@ package kafka
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -28,6 +30,21 @@ func (f *fixture) kgoClient(opts ...kgo.Opt) *kgo.Client {
 	}
 	f.t.Cleanup(cl.Close)
 	return cl
+}
+
+// TestFranzTransactions: until there are transactions, they are refused at once.
+func TestFranzTransactions(t *testing.T) {
+	f := start(t)
+	cl, err := kgo.NewClient(kgo.SeedBrokers(f.listener.Addr().String()), kgo.TransactionalID("t"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if _, _, err := cl.ProducerID(ctx); !errors.Is(err, kerr.ClusterAuthorizationFailed) {
+		t.Errorf("%v, want CLUSTER_AUTHORIZATION_FAILED", err)
+	}
 }
 
 // TestFranz: a whole client, with each codec: null and empty keys, values and

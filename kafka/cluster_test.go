@@ -60,7 +60,7 @@ func TestFindCoordinator(t *testing.T) {
 				"g": {0, "", ""}, "h": {1, "", ""}, "": {0, "", ""},
 				"nobody's": {-1, "COORDINATOR_NOT_AVAILABLE", ""}, "gone": {-1, "COORDINATOR_NOT_AVAILABLE", ""},
 			},
-			1: absent("UNSUPPORTED_VERSION", "does not serve transactions"),
+			1: absent("CLUSTER_AUTHORIZATION_FAILED", "does not serve transactions"),
 			2: absent("UNSUPPORTED_VERSION", "does not serve share groups"),
 			3: absent("INVALID_REQUEST", ""),
 		} {

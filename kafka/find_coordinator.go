@@ -5,9 +5,11 @@ package kafka
 // The node that coordinates a group, from v4 on of several, each answered once;
 // where none does, or none that lives, COORDINATOR_NOT_AVAILABLE, on which
 // clients ask again.
-// There are no transactions or share groups yet: UNSUPPORTED_VERSION, which
-// clients do not retry and report in so many words, with a message that says
-// what is missing. A key type that Kafka does not have either is INVALID_REQUEST.
+// There are no transactions or share groups yet, and a message says so. For
+// transactions it comes with CLUSTER_AUTHORIZATION_FAILED: librdkafka asks for
+// ever after any other error but TRANSACTIONAL_ID_AUTHORIZATION_FAILED, of which
+// Java does not show the message. For share groups it is UNSUPPORTED_VERSION. A
+// key type that Kafka does not have either is INVALID_REQUEST.
 //
 // librdkafka takes a broker that lists FindCoordinator v0 for one that
 // understands LZ4, and sends LZ4 to no other.
@@ -20,12 +22,17 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// coordinatorTypes says what has coordinators, by the protocol's number, and
-// since which version of the request.
+// coordinatorTypes says what has coordinators, by the protocol's number, since
+// which version of the request, and the error where this release has none.
 var coordinatorTypes = []struct {
-	name  string
-	since int16
-}{{"consumer groups", 0}, {"transactions", 1}, {"share groups", 6}}
+	name    string
+	since   int16
+	missing error
+}{
+	{"consumer groups", 0, nil},
+	{"transactions", 1, kerr.ClusterAuthorizationFailed},
+	{"share groups", 6, kerr.UnsupportedVersion},
+}
 
 func (s *Server) findCoordinator(_ context.Context, q *kmsg.FindCoordinatorRequest) *kmsg.FindCoordinatorResponse {
 	resp := kmsg.NewPtrFindCoordinatorResponse()
@@ -49,8 +56,8 @@ func checkCoordinatorType(q *kmsg.FindCoordinatorRequest) error {
 	switch t := int(q.CoordinatorType); {
 	case t < 0 || t >= len(coordinatorTypes) || q.Version < coordinatorTypes[t].since:
 		return kerr.InvalidRequest
-	case t > 0:
-		return fmt.Errorf("this release does not serve %s: %w", coordinatorTypes[t].name, kerr.UnsupportedVersion)
+	case coordinatorTypes[t].missing != nil:
+		return fmt.Errorf("this release does not serve %s: %w", coordinatorTypes[t].name, coordinatorTypes[t].missing)
 	}
 	return nil
 }

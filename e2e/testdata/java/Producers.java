@@ -165,6 +165,7 @@ public class Producers {
         try (KafkaProducer<String, String> p = c.producer("transactional.id", "t", "max.block.ms", 20_000)) {
             KafkaException e = Check.fails(KafkaException.class, () -> { p.initTransactions(); return null; });
             Check.that("a time-out, not a refusal: " + e, !(e instanceof TimeoutException));
+            Check.that("not in words: " + e, e.getMessage().contains("does not serve transactions"));
         }
     }
 }

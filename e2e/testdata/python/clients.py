@@ -7,7 +7,7 @@ from check import eventually, fails, run, same, server
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.coordinator.assignors.range import RangePartitionAssignor
-from kafka.errors import CommitFailedError, FencedInstanceIdError, MessageSizeTooLargeError, NoOffsetForPartitionError
+from kafka.errors import CommitFailedError, FencedInstanceIdError, KafkaError, MessageSizeTooLargeError, NoOffsetForPartitionError
 from kafka.structs import OffsetAndMetadata
 
 
@@ -151,6 +151,14 @@ def refused():
     p.close()
     p = producer()
     same("offset", 0, p.send("refused", b"x").get(timeout=30).offset)
+    p.close()
+
+
+def transactional():
+    """Until there are transactions, they are refused at once."""
+    p = producer(transactional_id="t", max_block_ms=20000)
+    e = fails(KafkaError, p.init_transactions)
+    assert "ClusterAuthorizationFailed" in str(e), repr(e)
     p.close()
 
 
@@ -330,6 +338,7 @@ run({
     "nulls": nulls,
     "times": times,
     "refused": refused,
+    "transactional": transactional,
     "commits": commits,
     "positions": positions,
     "eager": lambda: rebalance("eager", RangePartitionAssignor),

@@ -6,12 +6,13 @@ import time
 import aiokafka
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin import NewTopic as AIONewTopic
-from check import eventually, fails, run, same, server
+from check import PATIENCE, eventually, fails, run, same, server
 from confluent_kafka import (
     TIMESTAMP_CREATE_TIME,
     TIMESTAMP_LOG_APPEND_TIME,
     Consumer,
     ConsumerGroupTopicPartitions,
+    KafkaError,
     KafkaException,
     Producer,
     TopicPartition,
@@ -88,6 +89,14 @@ def appended():
         c.assign([TopicPartition(name, 0, 0)])
         same(f"as consumed, {name}", delivered, read(c, 1)[0].timestamp())
         c.close()
+
+
+def transactional():
+    """Until there are transactions, they are refused at once, and in words."""
+    p = Producer({"bootstrap.servers": server, "transactional.id": "t"})
+    e = fails(KafkaException, lambda: p.init_transactions(PATIENCE)).args[0]
+    same("error", (KafkaError.CLUSTER_AUTHORIZATION_FAILED, True), (e.code(), e.fatal()))
+    assert "does not serve transactions" in e.str(), e.str()
 
 
 def admin():
@@ -207,6 +216,7 @@ async def in_aiokafka():
 run({
     "times": times,
     "appended": appended,
+    "transactional": transactional,
     "admin": admin,
     "groups": groups,
     "aiokafka": lambda: asyncio.run(in_aiokafka()),
