@@ -65,27 +65,34 @@ var layers = []struct {
 	{6, "bench", ". internal/... kafka/... gateway/... agent/... tiered/... coordinator/..."},
 	{6, "e2e", ". internal/... kafka/... gateway/... agent/... tiered/... coordinator/..."},
 	{6, "spec", ""},
+	{6, "localstack", "localstack/..."},
+	{6, "localstack/servers", ""},
+	{6, "localstack/faultproxy", ""},
 }
 
 // testSupport may be imported by any test, whatever its row.
 const testSupport = "internal/planted tiered/bucket/memory tiered/bucket/local tiered/bucket/faulty tiered/bucket/buckettest " +
-	"coordinator/memory coordinator/embedded coordinator/faulty coordinator/coordinatortest"
+	"coordinator/memory coordinator/embedded coordinator/faulty coordinator/coordinatortest " +
+	"localstack/servers localstack/faultproxy"
 
 // outside says which packages may import a module of others. Tests may import any.
 var outside = []struct{ module, importers string }{
+	{"github.com/aws/aws-sdk-go-v2", "coordinator/dynamo tiered/bucket/s3 localstack/..."},
 	{"github.com/dustin/go-humanize", "cmd/siltstone bench"},
 	{"github.com/google/go-cmp", "tiered/bucket/buckettest coordinator/coordinatortest sim"},
 	{"github.com/klauspost/compress", "gateway kafka/batch"},
 	{"github.com/pierrec/lz4/v4", "kafka/batch"},
 	{"github.com/prometheus/client_golang", "agent kafka gateway tiered/... coordinator/... cmd/siltstone"},
+	{"github.com/prometheus/client_model", "cmd/siltstone"},
+	{"github.com/prometheus/common", "cmd/siltstone"},
 	{"github.com/spf13/cobra", "cmd/siltstone"},
 	{"github.com/twmb/franz-go/pkg/kmsg", "kafka cmd/siltstone sim bench"},
 	{"github.com/twmb/franz-go/pkg/kbin", "kafka sim bench"},
 	{"github.com/twmb/franz-go/pkg/kerr", "kafka cmd/siltstone sim bench"},
 	{"github.com/twmb/franz-go", "cmd/siltstone sim bench"},
 	{"go.etcd.io/bbolt", "coordinator/embedded"},
-	{"golang.org/x/sync", "agent kafka gateway tiered/... coordinator/... cmd/siltstone sim bench"},
-	{"golang.org/x/sys", "coordinator/embedded tiered/bucket/local cmd/siltstone bench"},
+	{"golang.org/x/sync", "agent kafka gateway tiered/... coordinator/... cmd/siltstone sim bench localstack"},
+	{"golang.org/x/sys", "coordinator/embedded tiered/bucket/local cmd/siltstone bench localstack"},
 	{"pgregory.net/rapid", "tiered/bucket/buckettest coordinator/coordinatortest coordinator/internal/foldtest"},
 }
 
