@@ -70,7 +70,6 @@ func FuzzRecords(f *testing.F) {
 			var out []byte
 			for i := range records {
 				out = e.appendRecord(out, &records[i].Record)
-				out = bytes.Replace(out, []byte(`"offset":0,`), nil, 1) // which is no field of a request
 				out = append(out, '\n')
 			}
 			again, err := readRecords(out, e, true)

@@ -114,12 +114,7 @@ func (p *page) append(r *batch.Record) (fits bool, err error) {
 // appendRecord appends a record as an object.
 func (e encoding) appendRecord(out []byte, r *batch.Record) []byte {
 	out = strconv.AppendInt(append(out, `{"offset":`...), int64(r.Offset), 10)
-	out = append(out, `,"timestamp":`...)
-	if r.Timestamp == batch.NoTimestamp {
-		out = append(out, "null"...)
-	} else {
-		out = strconv.AppendInt(out, r.Timestamp, 10)
-	}
+	out = strconv.AppendInt(append(out, `,"timestamp":`...), r.Timestamp, 10)
 	out = e.appendField(append(out, ','), "key", r.Key)
 	out = e.appendField(append(out, ','), "value", r.Value)
 	out = append(out, `,"headers":[`...)

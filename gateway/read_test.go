@@ -153,21 +153,21 @@ func TestReadEncodings(t *testing.T) {
 	f.put(topic, 0, built)
 	for encoding, want := range map[string]string{
 		"utf8": `{"offset":0,"timestamp":5,"key":"k\"\\\n\u0001<é","value":"{\"a\": 1}","headers":[["h","v"],["h",null]]}
-{"offset":1,"timestamp":null,"key":null,"value":null,"headers":[]}
+{"offset":1,"timestamp":-1,"key":null,"value":null,"headers":[]}
 {"offset":2,"timestamp":5,"key":"","value":null,"value_base64":"/w==","headers":[]}
 {"offset":3,"timestamp":5,"key":"1","value":" null\n","headers":[{"name":null,"name_base64":"/w==","value":"v"},{"name":"h","value":null,"value_base64":"/w=="}]}
 {"offset":4,"timestamp":5,"key":"1 2","value":null,"value_base64":"Iv8i","headers":[]}
 {"offset":5,"timestamp":5,"key":"[1,\n2]","value":"","headers":[]}
 `,
 		"json": `{"offset":0,"timestamp":5,"key":null,"key_base64":"ayJcCgE8w6k=","value":{"a":1},"headers":[["h","v"],["h",null]]}
-{"offset":1,"timestamp":null,"key":null,"value":null,"headers":[]}
+{"offset":1,"timestamp":-1,"key":null,"value":null,"headers":[]}
 {"offset":2,"timestamp":5,"key":null,"key_base64":"","value":null,"value_base64":"/w==","headers":[]}
 {"offset":3,"timestamp":5,"key":1,"value":null,"value_base64":"IG51bGwK","headers":[{"name":null,"name_base64":"/w==","value":"v"},{"name":"h","value":null,"value_base64":"/w=="}]}
 {"offset":4,"timestamp":5,"key":null,"key_base64":"MSAy","value":null,"value_base64":"Iv8i","headers":[]}
 {"offset":5,"timestamp":5,"key":[1,2],"value":null,"value_base64":"","headers":[]}
 `,
 		"base64": `{"offset":0,"timestamp":5,"key":"ayJcCgE8w6k=","value":"eyJhIjogMX0=","headers":[["h","dg=="],["h",null]]}
-{"offset":1,"timestamp":null,"key":null,"value":null,"headers":[]}
+{"offset":1,"timestamp":-1,"key":null,"value":null,"headers":[]}
 {"offset":2,"timestamp":5,"key":"","value":"/w==","headers":[]}
 {"offset":3,"timestamp":5,"key":"MQ==","value":"IG51bGwK","headers":[{"name":null,"name_base64":"/w==","value":"dg=="},["h","/w=="]]}
 {"offset":4,"timestamp":5,"key":"MSAy","value":"Iv8i","headers":[]}
