@@ -15,6 +15,7 @@ import (
 func stripConditions(r *http.Request, secret string) error {
 	r.Header.Del("If-None-Match")
 	r.Header.Del("If-Match")
+	r.Header.Del("Connection") // it is not for the store, and would be signed
 	payload := r.Header.Get("X-Amz-Content-Sha256")
 	if strings.HasPrefix(payload, "STREAMING-AWS4-") { // each chunk is signed, with the request's signature
 		return fmt.Errorf("a payload of the kind %s cannot be signed anew", payload)
