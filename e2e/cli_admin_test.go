@@ -94,8 +94,10 @@ func TestClusterCommands(t *testing.T) {
 	if len(described.Nodes) != 1 || described.Nodes[0].Address != s.kafka || described.ID == "" || !strings.Contains(fmt.Sprint(described.Configs), "{num.partitions 4 true}") {
 		t.Errorf("described %+v", described)
 	}
-	if out := s.cli(t, "", "topic", "create", "t", "--partitions", "-1"); !strings.Contains(out, "4 partitions") {
-		t.Errorf("created %q", out)
+	for i, flags := range [][]string{nil, {"--partitions", "-1"}, {"--replication-factor", "-1"}} {
+		if out := s.cli(t, "", append([]string{"topic", "create", fmt.Sprint("t", i)}, flags...)...); !strings.Contains(out, "4 partitions") {
+			t.Errorf("%v: created %q", flags, out)
+		}
 	}
 	s.cli(t, "", "cluster", "alter", "--delete-config", "num.partitions")
 	if out := s.cli(t, "", "cluster", "describe"); strings.Contains(out, "num.partitions") || !strings.Contains(out, "\n1     "+s.kafka) {
@@ -103,6 +105,20 @@ func TestClusterCommands(t *testing.T) {
 	}
 	_, stderr, code := run(t, "", "cluster", "alter", "-c", "nosuch=1", "--kafka", s.kafka)
 	oneClearLine(t, "no such setting", stderr, code, "nosuch")
+}
+
+// TestServersOfTheEnvironment: where no flag names a server, and one of several
+// that answers is enough.
+func TestServersOfTheEnvironment(t *testing.T) {
+	s := start(t, t.TempDir())
+	t.Setenv("SILTSTONE_KAFKA", "127.0.0.1:1, "+s.kafka)
+	for _, args := range []string{"topic create t", "topic list", "group list", "cluster describe"} {
+		if _, stderr, code := run(t, "", strings.Fields(args)...); code != 0 {
+			t.Errorf("%s: code %d, %s", args, code, stderr)
+		}
+	}
+	_, stderr, code := run(t, "", "topic", "list", "--kafka", "127.0.0.1:1")
+	oneClearLine(t, "a flag is before the environment", stderr, code, "no Kafka server answers at 127.0.0.1:1:")
 }
 
 // TestCompletion: as a shell asks for it, of a cluster that is there and one that is not.

@@ -23,6 +23,7 @@ func sorted(output string) string {
 
 // TestConsumeFilters: by partition, key, time, offset and count, alone and together.
 func TestConsumeFilters(t *testing.T) {
+	t.Setenv("TZ", "UTC")
 	s := start(t, t.TempDir())
 	s.cli(t, "", "topic", "create", "t", "-p", "3")
 	var in strings.Builder
@@ -44,6 +45,9 @@ func TestConsumeFilters(t *testing.T) {
 		{"--from 2025-01-01T08:00:05Z --until 2025-01-01T08:00:08Z", values(5, 6, 7)},
 		{"--from @1735718405000 --until 2025-01-01T09:00:08+01:00 --key k0", values(6)},
 		{"--from 2025-01-01T08:00:27.001Z --until 1h", values(28, 29)},
+		{"--from 2025-01-01T08:00:05 --until 2025-01-01T08:00:08", values(5, 6, 7)},
+		{"--from 2025-01-01 --until 2025-01-01T08:00:01", values(0)},
+		{"--from 2024-12-31 --until 2025-01-01", ""},
 		{"--from 1h --exit", ""},
 		{"--from 7 --until 8", values(21, 22, 23)},
 		{"--until 1", values(0, 1, 2)},

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,6 +24,33 @@ func TestProduceFiles(t *testing.T) {
 	got := s.cli(t, "", "consume", "t", "--exit", "--format", `%k %h{%k=%v} %V{ascii} %v{hex}\n`)
 	if want := "k h=1 4 610a620a\nk h=1 2 00ff\nk h=1 0 \n"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestProduceKeys: the separator may be an escape. A line without one is an
+// error that names it, and what was read before is written.
+func TestProduceKeys(t *testing.T) {
+	s := start(t, t.TempDir())
+	s.cli(t, "", "topic", "create", "t")
+	in := lines(1000, "k%[1]d\tv%[1]d") + "no key\n" + "k\tnever\n"
+	_, stderr, code := run(t, in, "produce", "t", "-K", `\t`, "--kafka", s.kafka)
+	oneClearLine(t, "a line without a key", stderr, code, `after 1000 acknowledged records: cannot read on: line 1001: it has no "\t"`)
+	if out := s.cli(t, "", "consume", "t", "--exit", "--format", `%k=%v\n`); code != 1 || out != lines(1000, "k%[1]d=v%[1]d") {
+		t.Errorf("code %d, written: %.200q", code, out)
+	}
+}
+
+// TestProduceAcks: by name, and by Kafka's numbers.
+func TestProduceAcks(t *testing.T) {
+	s := start(t, t.TempDir())
+	s.cli(t, "", "topic", "create", "t")
+	want := ""
+	for i, acks := range []string{"all", "leader", "none", "-1", "1", "0"} {
+		s.cli(t, acks+"\n", "produce", "t", "--acks", acks)
+		want += acks + "\n"
+		if out := s.cli(t, "", "consume", "t", "-n", fmt.Sprint(i+1)); out != want { // waits for what nobody acknowledges
+			t.Errorf("--acks %s: %q", acks, out)
+		}
 	}
 }
 

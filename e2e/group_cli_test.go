@@ -129,6 +129,10 @@ func TestGroupCommands(t *testing.T) {
 		t.Errorf("members %+v of %+v", g.Members, g.Partitions)
 	}
 
+	out := s.cli(t, "", "group", "reset", "billing", "--to-earliest")
+	if !strings.Contains(out, "orders  1          50   0    -\n") || !strings.HasSuffix(out, "nothing is changed yet: stop 1 member (till-1 at 127.0.0.1), then --execute does it\n") {
+		t.Errorf("what a reset would do while there is a member: %q", out)
+	}
 	for _, wrong := range []struct {
 		args []string
 		says string

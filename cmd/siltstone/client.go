@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,25 +15,31 @@ import (
 
 const (
 	defaultKafka = "127.0.0.1:9092"
-	// connectTimeout bounds how long a command looks for a server.
+	// connectTimeout bounds how long a command looks for each server.
 	connectTimeout = 5 * time.Second
 )
 
 // client is what the commands that talk to a running cluster share. Any Kafka
 // cluster will do.
-type client struct{ addr string }
+type client struct {
+	servers string
+	given   func() bool // whether the flag is
+}
 
 func (c *client) register(cmd *cobra.Command) {
-	cmd.PersistentFlags().StringVarP(&c.addr, "kafka", "b", defaultKafka, "`address` of a running cluster")
+	flags := cmd.PersistentFlags()
+	flags.StringVarP(&c.servers, "kafka", "b", defaultKafka, "`servers` of a running cluster, as host or host:port, with commas between; where it is not given, those of $"+serversVariable)
+	c.given = func() bool { return flags.Changed("kafka") }
 }
 
 // open connects, and fails at once where no server is.
 func (c *client) open(ctx context.Context, opts ...kgo.Opt) (*kgo.Client, error) {
-	if err := checkAddress("kafka", c.addr); err != nil {
+	seeds, err := c.seeds()
+	if err != nil {
 		return nil, err
 	}
 	cl, err := kgo.NewClient(append([]kgo.Opt{
-		kgo.SeedBrokers(c.addr),
+		kgo.SeedBrokers(seeds...),
 		kgo.ClientID("siltstone-cli"),
 		kgo.DialTimeout(connectTimeout),
 		kgo.RetryTimeout(30 * time.Second),
@@ -40,11 +47,11 @@ func (c *client) open(ctx context.Context, opts ...kgo.Opt) (*kgo.Client, error)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(len(seeds))*connectTimeout)
 	defer cancel()
 	if err := cl.Ping(ctx); err != nil {
 		cl.Close()
-		return nil, fmt.Errorf("no Kafka server answers at %s: start one with siltstone dev, or name another with --kafka (%w)", c.addr, err)
+		return nil, fmt.Errorf("no Kafka server answers at %s: start one with siltstone dev, or name another with --kafka (%w)", strings.Join(seeds, " or "), err)
 	}
 	return cl, nil
 }

@@ -89,17 +89,29 @@ func describeCluster(ctx context.Context, adm *kadm.Client) (d describedCluster,
 }
 
 func printCluster(w io.Writer, d describedCluster, all bool) error {
-	fmt.Fprintf(w, "cluster %s, %s, controller %d\n", d.ID, plural(len(d.Nodes), "node"), d.Controller)
-	printConfigs(w, d.Configs, all)
-	var rows [][]string
+	fmt.Fprintf(w, "cluster %s, %s, controller %d\n\n", d.ID, plural(len(d.Nodes), "node"), d.Controller)
+	var nodes, settings [][]string
 	for _, n := range d.Nodes {
 		rack := "-"
 		if n.Rack != nil {
 			rack = *n.Rack
 		}
-		rows = append(rows, []string{strconv.Itoa(int(n.Node)), n.Address, rack})
+		nodes = append(nodes, []string{strconv.Itoa(int(n.Node)), n.Address, rack})
 	}
-	return table(w, []string{"NODE", "ADDRESS", "RACK"}, rows)
+	for _, c := range d.Configs {
+		from := "default"
+		if c.Set {
+			from = "set"
+		}
+		if c.Set || all {
+			settings = append(settings, []string{c.Name, from, orDash(c.Value)})
+		}
+	}
+	if err := table(w, []string{"NODE", "ADDRESS", "RACK"}, nodes); err != nil || len(settings) == 0 {
+		return err
+	}
+	fmt.Fprintln(w)
+	return table(w, []string{"SETTING", "FROM", "VALUE"}, settings)
 }
 
 func newClusterAlter(c *client) *cobra.Command {

@@ -23,6 +23,7 @@ type consumer struct {
 	group       string // empty: none
 	committed   bool   // read_committed
 	out         printer
+	stall       *stall // of a run outside of a group
 }
 
 // consumeFlags are as they are given.
@@ -43,10 +44,11 @@ func newConsume() *cobra.Command {
 		Long: `Print the records of a topic, and go on as they come, until Ctrl-C.
 
 --from says where to begin, --until where to stop: beginning, end, an offset, or
-a time: 2026-01-31T08:00:00Z, 90m or 7d ago, or @ and milliseconds since 1970.
-Times are those of the records. Where these are not in order, --from passes over
-older records, and --until stops at the first that is not older. With --until a
-partition that ends before is read to its end as it is now.
+a time: 2026-01-31T08:00:00Z, 2026-01-31T08:00 or 2026-01-31 (as clocks are
+here), 90m or 7d ago, or @ and milliseconds since 1970. Times are those of the
+records. Where these are not in order, --from passes over older records, and
+--until stops at the first that is not older. With --until a partition that ends
+before is read to its end as it is now.
 
 A record is its value and a newline, byte for byte, or what these say:
 
@@ -67,12 +69,15 @@ group has read to the end as it is now.`,
 			"  siltstone consume orders --exit --json | jq .value\n" +
 			"  siltstone consume orders --partition 0,4-7 --from 1200 --count 10\n" +
 			"  siltstone consume orders --from 1h --key customer-7 --details\n" +
-			"  siltstone consume orders --from 2026-01-31T08:00:00Z --until 2026-01-31T09:00:00Z\n" +
+			"  siltstone consume orders --from 2026-01-31T08:00 --until 2026-01-31T09:00\n" +
 			"  siltstone consume orders --format '%o %k %v\\n' --exit\n" +
 			"  siltstone consume orders --group billing",
 		Args:              takes("TOPIC", false),
 		ValidArgsFunction: c.completeTopics(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := notEmpty(cmd, "group", "partition", "until", "format"); err != nil {
+				return err
+			}
 			read, err := given.consumer(args[0], cmd.Flags().Changed("key"), time.Now())
 			if err != nil {
 				return err
@@ -93,11 +98,11 @@ func (f *consumeFlags) register(cmd *cobra.Command) {
 	flags.StringVarP(&f.partitions, "partition", "p", "", "only these `partitions`, like 3 or 0,4-7")
 	flags.StringVarP(&f.from, "from", "o", "beginning", "where to begin: a `position`, see above")
 	flags.StringVar(&f.until, "until", "", "where to stop: a `position`, see above")
-	flags.IntVarP(&f.count, "count", "n", 0, "stop after so many records; 0 is never")
+	flags.IntVarP(&f.count, "count", "n", 0, "stop after so many `records`; 0 is never")
 	flags.BoolVarP(&f.toEnd, "exit", "e", false, "stop at the end, as it is now")
 	flags.StringVar(&f.key, "key", "", "only records with this `key`")
 	flags.StringVarP(&f.group, "group", "g", "", "read as a member of this `group`, and commit")
-	flags.StringVar(&f.isolation, "isolation", "read_committed", "read_committed or read_uncommitted: whether open and aborted transactions are left out")
+	flags.StringVar(&f.isolation, "isolation", "read_committed", "the isolation `level`, read_committed or read_uncommitted: whether open and aborted transactions are left out")
 	f.print.register(cmd)
 	completeValues(cmd, "isolation", isolations)
 }
@@ -151,7 +156,8 @@ func (c *consumer) run(ctx context.Context, to *client, w, progress io.Writer) e
 	if c.group != "" {
 		return c.runInGroup(ctx, to, w, opts)
 	}
-	cl, err := to.open(ctx, opts...)
+	c.stall = &stall{say: sayOn(progress, "records", "none comes, and the log is to have more")}
+	cl, err := to.open(ctx, append(opts, kgo.WithLogger(&c.stall.heard))...)
 	if err != nil {
 		return err
 	}

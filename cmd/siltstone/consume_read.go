@@ -130,13 +130,9 @@ func (c *consumer) read(ctx context.Context, cl *kgo.Client, spans map[int32]spa
 	}
 	out := bufio.NewWriter(w)
 	for printed := 0; !bounded || len(left) > 0; {
-		fetches := cl.PollFetches(ctx)
+		fetches, failed := c.poll(ctx, cl, bounded)
 		if ctx.Err() != nil {
 			return nil // an interrupt is how it ends
-		}
-		var failed error
-		for _, e := range fetches.Errors() {
-			failed = cmp.Or(failed, readFailure(e))
 		}
 		for records := fetches.RecordIter(); !records.Done(); {
 			r := records.Next()
@@ -162,6 +158,28 @@ func (c *consumer) read(ctx context.Context, cl *kgo.Client, spans map[int32]spa
 		}
 	}
 	return nil
+}
+
+// poll waits for records, for a moment; failed is why there can be no more of
+// them. Bounded is a read of records that are there.
+func (c *consumer) poll(ctx context.Context, cl *kgo.Client, bounded bool) (fetches kgo.Fetches, failed error) {
+	moment, cancel := context.WithTimeout(ctx, stallTick)
+	defer cancel()
+	fetches = cl.PollFetches(moment)
+	for _, e := range fetches.Errors() {
+		if errors.Is(e.Err, context.DeadlineExceeded) {
+			continue
+		}
+		c.stall.heard.note(e.Err)
+		failed = cmp.Or(failed, readFailure(e))
+	}
+	switch {
+	case !fetches.Empty():
+		c.stall.moved()
+	case bounded: // else it waits for what nobody may have written
+		c.stall.tick()
+	}
+	return fetches, failed
 }
 
 // readFailure is why a partition cannot be read on, if it is for good. The client

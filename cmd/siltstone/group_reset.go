@@ -14,10 +14,11 @@ import (
 
 // resetGroup is a reset, or what it would do, as --json prints it.
 type resetGroup struct {
-	Group    string           `json:"group"`
-	Executed bool             `json:"executed"`
-	Offsets  []resetOffset    `json:"offsets"`
-	Skipped  []resetPartition `json:"skipped"`
+	Group    string            `json:"group"`
+	Executed bool              `json:"executed"`
+	Members  []describedMember `json:"members"` // with any, it cannot be done
+	Offsets  []resetOffset     `json:"offsets"`
+	Skipped  []resetPartition  `json:"skipped"`
 }
 
 // resetOffset is what becomes of a partition's committed offset.
@@ -51,7 +52,7 @@ func newGroupReset(c *client) *cobra.Command {
 		Use:   "reset GROUP",
 		Short: "Set a group's committed offsets anew",
 		Long: `Set a group's committed offsets anew: show what would change, and with --execute
-change it. The group may have no members meanwhile.
+change it, for which the group must have no members.
 
 It is about the partitions that --topic names, or about all partitions of the
 topics for which the group has committed offsets. No offset is set outside of a
@@ -97,16 +98,14 @@ log: what is asked for below its start or above its end is its start or end.`,
 	return cmd
 }
 
-// planReset finds out what a reset changes, and refuses one that cannot be.
+// planReset finds out what a reset changes, and who is in the way of it.
 func planReset(ctx context.Context, adm *kadm.Client, id string, only []topicPartitions, to resetTarget) (resetGroup, error) {
 	r := resetGroup{Group: id, Offsets: []resetOffset{}, Skipped: []resetPartition{}}
 	g, _, err := describeGroup(ctx, adm, id)
 	if err != nil {
 		return r, err
 	}
-	if len(g.Members) > 0 {
-		return r, fmt.Errorf("group %q has %s, who would commit over it: stop them first", id, namedMembers(membersOf(g.Members)))
-	}
+	r.Members = membersOf(g.Members)
 	committed, err := adm.FetchOffsets(ctx, id)
 	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
 		return r, explainGroup(id, err, "")
@@ -164,6 +163,9 @@ func (r *resetGroup) plan(t topicPartitions, committed map[int32]kadm.OffsetResp
 // execute commits as somebody outside the group, which the server refuses once
 // the group has members.
 func (r *resetGroup) execute(ctx context.Context, adm *kadm.Client) error {
+	if len(r.Members) > 0 {
+		return fmt.Errorf("group %q has %s, who would commit over it: stop them first", r.Group, namedMembers(r.Members))
+	}
 	var offsets kadm.Offsets
 	for _, o := range r.Offsets {
 		offsets.AddOffset(o.Topic, o.Partition, o.New, -1)
@@ -198,6 +200,10 @@ func (r *resetGroup) print(w, warnings io.Writer) error {
 	}
 	if r.Executed {
 		fmt.Fprintf(w, "reset %s of %s\n", plural(len(r.Offsets), "offset"), r.Group)
+		return nil
+	}
+	if len(r.Members) > 0 {
+		fmt.Fprintf(w, "nothing is changed yet: stop %s, then --execute does it\n", namedMembers(r.Members))
 		return nil
 	}
 	fmt.Fprintln(w, "nothing is changed yet: --execute does it")

@@ -73,6 +73,11 @@ func TestResetPlan(t *testing.T) {
 	if diff := cmp.Diff(want, r); diff != "" {
 		t.Fatal(diff)
 	}
+	busy := resetGroup{Group: "g", Members: []describedMember{{ID: "m-1", Host: "/10.0.0.1"}}}
+	var planned strings.Builder
+	if err := busy.print(&planned, &planned); err != nil || !strings.HasSuffix(planned.String(), "nothing is changed yet: stop 1 member (m-1 at 10.0.0.1), then --execute does it\n") {
+		t.Errorf("with a member: %q, %v", planned.String(), err)
+	}
 	var out, warnings strings.Builder
 	r.Offsets = append(r.Offsets[:2:2], resetOffset{"t", 2, nil, 0, ""})
 	if err := r.print(&out, &warnings); err != nil {

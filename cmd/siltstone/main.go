@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -19,9 +20,23 @@ func main() {
 	// A reader of the output that goes away (| head) is an error of the next
 	// write, and no end in the middle of something.
 	signal.Ignore(syscall.SIGPIPE)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // so that a second Ctrl-C ends it at once
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(run(untilInterrupted(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// untilInterrupted ends with the first Ctrl-C or SIGTERM; the second ends the
+// process, whatever it is about.
+func untilInterrupted() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel()
+		again := <-signals
+		fmt.Fprintf(os.Stderr, "siltstone: interrupted a second time: it ends at once, and leaves undone what it was about (%s)\n", again)
+		os.Exit(exitInterrupted)
+	}()
+	return ctx
 }
 
 // run is main without the process: it returns the exit code, after an error
@@ -48,15 +63,21 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return 0
 }
 
+// helpColumns is how wide help may be.
+const helpColumns = 96
+
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "siltstone",
 		Short: "A log on object storage that speaks Kafka",
 		Long: `A log on object storage that speaks Kafka.
 
+Commands that talk to a cluster find it at --kafka, or else where
+SILTSTONE_KAFKA says, or else at 127.0.0.1:9092.
+
 Exit codes: 0; 1 after an error, which is one line on standard error that says
 what to do, and where check or segment verify find damage; 2 where a command is
-called in a wrong way, and has done nothing.`,
+called in a wrong way, and has done nothing; 130 where a second Ctrl-C ends it.`,
 		Example:       "  siltstone dev\n  siltstone topic create orders --partitions 3",
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -67,6 +88,7 @@ called in a wrong way, and has done nothing.`,
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprint(".FlagUsagesWrapped ", helpColumns)))
 	root.CompletionOptions.DisableDefaultCmd = true // newCompletion is ours
 	root.AddCommand(
 		newDev(),

@@ -23,7 +23,10 @@ const (
 	atTime
 )
 
-const positionSyntax = "an offset, a time like 2026-01-31T08:00:00Z, how long ago like 90m or 7d, or @ and milliseconds since 1970"
+const (
+	timeSyntax     = "a time like 2026-01-31T08:00:00Z, or here like 2026-01-31T08:00 or 2026-01-31, how long ago like 90m or 7d"
+	positionSyntax = "an offset, " + timeSyntax + ", or @ and milliseconds since 1970"
+)
 
 // parsePosition reads the value of a flag. Numbers are offsets, so times in
 // milliseconds are marked.
@@ -59,21 +62,37 @@ func (p position) within(start, end, timed int64) int64 {
 
 var errTime = errors.New("not a time")
 
-// parseTime reads a time as milliseconds since 1970: it is RFC 3339, how long
-// ago it is, or these milliseconds.
+// localTimes are times as clocks show them where now is. Fractions of a second
+// may follow.
+var localTimes = []string{time.DateOnly, "2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", time.DateTime}
+
+// parseTime reads a time as milliseconds since 1970: it is RFC 3339, a local
+// one, how long ago it is, or these milliseconds.
 func parseTime(s string, now time.Time) (int64, error) {
 	millis, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
-		if t, wrong := time.Parse(time.RFC3339, s); wrong == nil {
-			millis, err = t.UnixMilli(), nil
-		} else if ago, wrong := parseAge(s); wrong == nil {
-			millis, err = now.Add(-ago).UnixMilli(), nil
+		t, wrong := parseDate(s, now.Location())
+		if ago, err := parseAge(s); err == nil {
+			t, wrong = now.Add(-ago), nil
 		}
+		millis, err = t.UnixMilli(), wrong
 	}
 	if err != nil || millis < 0 {
 		return 0, errTime
 	}
 	return millis, nil
+}
+
+func parseDate(s string, local *time.Location) (t time.Time, err error) {
+	if t, err = time.Parse(time.RFC3339, s); err == nil {
+		return t, nil
+	}
+	for _, layout := range localTimes {
+		if t, err = time.ParseInLocation(layout, s, local); err == nil {
+			return t, nil
+		}
+	}
+	return t, err
 }
 
 // parseAge is time.ParseDuration, with whole days too.

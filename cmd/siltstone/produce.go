@@ -23,6 +23,8 @@ const (
 var (
 	codecs     = []string{"none", "gzip", "snappy", "lz4", "zstd"}
 	acksLevels = []string{"all", "leader", "none"}
+	// acksNumbers are Kafka's own for them.
+	acksNumbers = map[string]string{"-1": "all", "1": "leader", "0": "none"}
 )
 
 // producer is a run of produce.
@@ -31,6 +33,8 @@ type producer struct {
 	rules             recordRules
 	compression, acks string
 	limitBytes        atomic.Int32 // of a batch: the client asks when it is first given a record
+	sent, acked       atomic.Int64 // records
+	stall             stall
 }
 
 func newProduce() *cobra.Command {
@@ -45,6 +49,10 @@ func newProduce() *cobra.Command {
 The topic must be there: siltstone topic create makes it. A line may be as long
 as the topic's max.message.bytes allows, less what a batch needs besides.
 
+With --key-separator a line is a key, the separator and a value; the first
+separator counts, and a line without one is an error. In it \t, \n, \xNN and \\
+are as in Go. Otherwise records have no key, or that of --key.
+
 With --json a line is an object as siltstone consume --json prints it:
 
   {"key": "k", "value": "v", "headers": [["h", "1"]]}
@@ -53,8 +61,9 @@ Only value is needed. Bytes that are not UTF-8 stand in key_base64 and
 value_base64. A timestamp, in milliseconds since 1970, is kept; the
 partition is kept with --keep-partitions; the offset is passed over.
 
-After an error, which names the line, what was not acknowledged may be written
-or not.`,
+Where a line is wrong, the error names it, and those before it are written. After
+any other error what was not acknowledged may be written or not. As long as the
+server takes no records, produce waits: after some seconds it says for what.`,
 		Example: "  echo hello | siltstone produce greetings\n" +
 			"  siltstone produce orders --key-separator : --compression zstd < orders.txt\n" +
 			"  siltstone consume orders --exit --json | siltstone produce copy --json --keep-partitions\n" +
@@ -78,15 +87,15 @@ or not.`,
 	}
 	c.register(cmd)
 	f := cmd.Flags()
-	f.Int32VarP(&p.rules.partition, "partition", "p", -1, "partition; -1 is by key, or any")
-	f.StringVarP(&p.rules.separator, "key-separator", "K", "", "what parts key and value in a line; empty is no keys")
+	f.Int32VarP(&p.rules.partition, "partition", "p", -1, "`number` of the partition; -1 is by key, or any")
+	f.StringVarP(&p.rules.separator, "key-separator", "K", "", "the `text` between key and value in a line, such as : or \\t, see above")
 	f.StringVar(&p.rules.keyText, "key", "", "the `key` of every record")
 	f.StringArrayVarP(&headers, "header", "H", nil, "a header of every record as `name=value`; may be repeated")
-	f.StringArrayVar(&files, "file", nil, "a file that is a record, whole; may be repeated, and more may follow")
+	f.StringArrayVar(&files, "file", nil, "a `file` that is a record, whole; may be repeated, and more may follow")
 	f.BoolVar(&p.rules.json, "json", false, "read an object a line, see above")
 	f.BoolVar(&p.rules.keepPartitions, "keep-partitions", false, "with --json: write each record to the partition that it names")
-	f.StringVarP(&p.compression, "compression", "z", "none", strings.Join(codecs, ", "))
-	f.StringVar(&p.acks, "acks", "all", strings.Join(acksLevels, ", "))
+	f.StringVarP(&p.compression, "compression", "z", "none", "`codec` of batches: "+strings.Join(codecs, ", "))
+	f.StringVar(&p.acks, "acks", "all", "`who` has a record before it counts as written: all (or -1), leader (1) or none (0)")
 	completeValues(cmd, "compression", codecs)
 	completeValues(cmd, "acks", acksLevels)
 	return cmd
@@ -111,8 +120,10 @@ func (p *producer) run(cmd *cobra.Command, to *client, files []string) error {
 	p.limitBytes.Store(int32(limitBytes))
 	in := input{rules: p.rules, limitBytes: limitBytes, stdin: cmd.InOrStdin(), files: files}
 	stop := showProgress(cmd.ErrOrStderr(), progressBytes, in.size(), in.done.Load)
-	n, err := send(ctx, cl, p.topic, &in)
+	p.stall.say = sayOn(cmd.ErrOrStderr(), "the server to take records", "it has not answered yet")
+	err = p.send(ctx, cl, &in)
 	stop()
+	n := p.acked.Load()
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("interrupted after %s", plural(n, "acknowledged record"))
@@ -127,6 +138,9 @@ func (p *producer) run(cmd *cobra.Command, to *client, files []string) error {
 
 // options are the client's.
 func (p *producer) options() ([]kgo.Opt, error) {
+	if level, ok := acksNumbers[p.acks]; ok {
+		p.acks = level
+	}
 	if err := errors.Join(oneOf("compression", p.compression, codecs), oneOf("acks", p.acks, acksLevels)); err != nil {
 		return nil, err
 	}
@@ -141,7 +155,7 @@ func (p *producer) options() ([]kgo.Opt, error) {
 	}
 	opts := []kgo.Opt{
 		kgo.ProducerBatchCompression(codec), kgo.RequiredAcks(acks), kgo.RecordPartitioner(partitioner),
-		kgo.MaxBufferedBytes(bufferBytes), kgo.ProducerBatchMaxBytesFn(func(string) int32 { return p.limitBytes.Load() }),
+		kgo.WithLogger(&p.stall.heard), kgo.MaxBufferedBytes(bufferBytes), kgo.ProducerBatchMaxBytesFn(func(string) int32 { return p.limitBytes.Load() }),
 	}
 	if p.acks != "all" {
 		opts = append(opts, kgo.DisableIdempotentWrite()) // it needs them all

@@ -37,6 +37,11 @@ func (r *recordRules) check(headers []string, files, keyed bool) error {
 	if keyed {
 		r.key = []byte(r.keyText)
 	}
+	separator, err := unescape(r.separator)
+	if err != nil {
+		return usagef("--key-separator %s: %w", r.separator, err)
+	}
+	r.separator = separator
 	switch {
 	case r.partition < -1:
 		return usagef("--partition is 0 or above, or -1, not %d", r.partition)
@@ -64,9 +69,11 @@ func (r *recordRules) of(b []byte) (*kgo.Record, error) {
 			return nil, errors.New("it names no partition")
 		}
 	} else if r.separator != "" {
-		if key, value, ok := bytes.Cut(b, []byte(r.separator)); ok {
-			rec.Key, rec.Value = key, value
+		key, value, ok := bytes.Cut(b, []byte(r.separator))
+		if !ok {
+			return nil, fmt.Errorf("it has no %q, which parts key and value", r.separator)
 		}
+		rec.Key, rec.Value = key, value
 	}
 	if rec.Headers == nil {
 		rec.Headers = r.headers // shared by all

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -22,40 +22,71 @@ func (e *recordError) Error() string { return fmt.Sprintf("%s: %v", e.where, e.e
 
 func (e *recordError) Unwrap() error { return e.err }
 
-// send writes what is read, and returns how many records were acknowledged, and
-// the first error.
-func send(ctx context.Context, cl *kgo.Client, topic string, in *input) (int64, error) {
+// send writes what is read, and returns the first error. An error of what is
+// read does not keep what was read before from being written.
+func (p *producer) send(ctx context.Context, cl *kgo.Client, in *input) error {
 	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var acked atomic.Int64
+	watching := make(chan struct{})
+	go func() {
+		defer close(watching)
+		p.watch(ctx)
+	}()
+	defer func() { // before run prints anything else
+		cancel(nil)
+		<-watching
+	}()
 	records := make(chan placed, 16)
-	go func() { // by itself, as no interrupt ends a read of a terminal
+	var unreadable error // once records is closed
+	go func() {          // by itself, as no interrupt ends a read of a terminal
 		defer close(records)
-		if err := in.read(ctx, records); err != nil {
-			cancel(err)
-		}
+		unreadable = in.read(ctx, records)
 	}()
 	for more := true; more; {
-		var p placed
+		var r placed
 		select {
-		case p, more = <-records:
+		case r, more = <-records:
 		case <-ctx.Done():
 			more = false
 		}
 		if !more {
 			break
 		}
-		p.record.Topic = topic
-		cl.Produce(ctx, p.record, func(_ *kgo.Record, err error) {
+		r.record.Topic = p.topic
+		p.sent.Add(1)
+		cl.Produce(ctx, r.record, func(_ *kgo.Record, err error) {
 			if err != nil {
-				cancel(&recordError{p.place, err})
+				cancel(&recordError{r.place, err})
 				return
 			}
-			acked.Add(1)
+			p.acked.Add(1)
 		})
 	}
 	// Flush waits for all promises, and one that failed has cancelled. After an
 	// interrupt it does not wait: what is left is not acknowledged.
 	_ = cl.Flush(ctx)
-	return acked.Load(), context.Cause(ctx)
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return unreadable
+}
+
+// watch tells the stall, until the context ends, whether records that are sent
+// are acknowledged.
+func (p *producer) watch(ctx context.Context) {
+	tick := time.NewTicker(stallTick)
+	defer tick.Stop()
+	for last := int64(0); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		acked := p.acked.Load()
+		if acked != last || acked == p.sent.Load() {
+			last = acked
+			p.stall.moved()
+			continue
+		}
+		p.stall.tick()
+	}
 }

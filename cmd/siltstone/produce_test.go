@@ -27,7 +27,6 @@ func TestRecordRules(t *testing.T) {
 		{recordRules{headers: header}, "v", nil, []byte("v")},
 		{keyed, "k::v::w", []byte("k"), []byte("v::w")},
 		{keyed, "::", []byte{}, []byte{}},
-		{keyed, "no key", nil, []byte("no key")},
 		{recordRules{json: true}, `{"key":"k","value":null}`, []byte("k"), nil},
 	} {
 		r, err := tt.rules.of([]byte(tt.line))
@@ -36,6 +35,9 @@ func TestRecordRules(t *testing.T) {
 		}
 	}
 
+	if r, err := keyed.of([]byte("k:v")); err == nil || !strings.Contains(err.Error(), `it has no "::"`) {
+		t.Errorf("without a separator: %+v, %v", r, err)
+	}
 	both := recordRules{json: true, headers: header, partition: 3}
 	line := []byte(`{"value":"v","partition":7,"headers":[["a","b"]]}`)
 	r, err := both.of(line)
@@ -80,6 +82,8 @@ func TestReadLines(t *testing.T) {
 		{"too long beyond the buffer", long + long, recordRules{}, 80 << 10, nil, "line 1 is longer"},
 		{"bytes", "\xff\x00\n", recordRules{}, 9, []string{"line 1 \xff\x00"}, ""},
 		{"JSON", "{\"value\":\"1\"}\n\n \n{\"value\":\"4\"}", recordRules{json: true}, 9, []string{"line 1 1", "line 4 4"}, ""},
+		{"no key", "a:b\n:\nc\n", recordRules{separator: ":"}, 9, []string{"line 1 b", "line 2 "}, `line 3: it has no ":"`},
+		{"an empty line without a key", "a:b\n\n", recordRules{separator: ":"}, 9, []string{"line 1 b"}, `line 2: it has no ":"`},
 		{"wrong JSON", "{\"value\":\"1\"}\n{}\n", recordRules{json: true}, 9, []string{"line 1 1"}, `line 2: it has no "value"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -49,13 +49,14 @@ One binary, ` + "`siltstone`" + `. The [tour](tour.md) shows it at work. ` + "`s
 
 - What is asked for goes to standard output. Errors, warnings and what was done go to standard error; on a terminal, long work shows how far it is there.
 - ` + "`--json`" + ` prints the same for programs. Fields keep their names and their meaning; new ones may be added. ` + "`?`" + ` marks a field that may be missing, ` + "`or null`" + ` one that may be null. Times are RFC 3339, and milliseconds since 1970 in records.
-- The commands that talk to a cluster work with any that speaks Kafka's protocol.
+- The commands that talk to a cluster work with any that speaks Kafka's protocol. They find it at ` + "`--kafka`, or else where `SILTSTONE_KAFKA`" + ` in the environment says.
 
 | exit code | means |
 |---|---|
 | 0 | done; also where Ctrl-C ends what would go on, or the reader of a pipe goes away |
 | 1 | an error, which is one line that says what to do; also where ` + "`check` or `segment verify`" + ` finds damage, which is printed before |
 | 2 | the command is called in a wrong way, and has done nothing |
+| 130 | a second Ctrl-C or SIGTERM ended it at once: what it was about is not finished |
 `
 
 // TestReference: the page says what the commands say.

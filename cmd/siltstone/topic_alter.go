@@ -29,8 +29,8 @@ topics, so that what is refused changes nothing.`,
 			switch {
 			case err != nil:
 				return err
-			case partitions < 0:
-				return usagef("--partitions %d is below 0", partitions)
+			case cmd.Flags().Changed("partitions") && partitions < 1:
+				return usagef("--partitions is 1 or above, not %d", partitions)
 			case len(changes) == 0 && partitions == 0:
 				return usagef("give what to change: --partitions, --config or --delete-config")
 			}
@@ -58,7 +58,7 @@ topics, so that what is refused changes nothing.`,
 	}
 	settings.register(cmd, topicConfigs())
 	settings.registerDelete(cmd, topicConfigs())
-	cmd.Flags().IntVarP(&partitions, "partitions", "p", 0, "number of partitions that there are to be")
+	cmd.Flags().IntVarP(&partitions, "partitions", "p", 0, "`number` of partitions that there are to be")
 	return cmd
 }
 

@@ -16,7 +16,8 @@ func newTopicCreate(c *client) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create TOPIC...",
 		Short: "Create topics",
-		Long: `Create topics.
+		Long: `Create topics. How many partitions they have, where --partitions does not say it,
+is the cluster's num.partitions.
 
 Every config of Kafka is taken, or refused with a reason. Those of retention and
 compaction (cleanup.policy, retention.*, ...) are checked, stored and described
@@ -26,8 +27,13 @@ already, and in force once the jobs run that carry them out.`,
 		Args: takes("TOPIC", true),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			configs, err := settings.values()
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
+			case partitions == 0 || partitions < -1:
+				return usagef("--partitions is 1 or above, or -1, not %d", partitions)
+			case replication == 0 || replication < -1:
+				return usagef("--replication-factor is 1 or above, or -1, not %d", replication)
 			}
 			adm, done, err := c.admin(cmd.Context())
 			if err != nil {
@@ -53,8 +59,8 @@ already, and in force once the jobs run that carry them out.`,
 			return nil
 		},
 	}
-	cmd.Flags().Int32VarP(&partitions, "partitions", "p", 1, "number of partitions")
-	cmd.Flags().Int16Var(&replication, "replication-factor", -1, "1 to 3 are taken for the cluster's own, -1")
+	cmd.Flags().Int32VarP(&partitions, "partitions", "p", -1, "`number` of partitions; -1 is the cluster's num.partitions")
+	cmd.Flags().Int16Var(&replication, "replication-factor", -1, "`number` of copies; -1 is the cluster's own, and 1 to 3 are taken for it by Siltstone")
 	settings.register(cmd, topicConfigs())
 	asJSON(cmd, &json)
 	return cmd

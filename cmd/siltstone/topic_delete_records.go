@@ -28,7 +28,8 @@ func newTopicDeleteRecords(c *client) *cobra.Command {
 first record of a time or later, or all that there are ("end"). Logs then start
 there, at once and for good.
 
---before is end, ` + positionSyntax + `.`,
+--before is end, an offset, or a time: 2026-01-31T08:00:00Z, 2026-01-31T08:00 or
+2026-01-31 (as clocks are here), 90m or 7d ago, or @ and milliseconds since 1970.`,
 		Example: "  siltstone topic delete-records orders --before 7d\n" +
 			"  siltstone topic delete-records orders --before 1200 --partition 0\n" +
 			"  siltstone topic delete-records orders --before end",
@@ -37,6 +38,9 @@ there, at once and for good.
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if before == "" {
 				return usagef("give --before: what is older is deleted")
+			}
+			if err := notEmpty(cmd, "partition"); err != nil {
+				return err
 			}
 			to := consumer{topic: args[0], from: position{at: atBeginning}}
 			var err error

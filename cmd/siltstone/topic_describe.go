@@ -14,11 +14,12 @@ import (
 
 // durabilities say what each value of siltstone.durability costs and may lose.
 var durabilities = map[string]string{
-	"replicated": "acks=all means: held by agents in two zones, or stored in the bucket, whichever is first. " +
-		"Zone-crossing bytes cost $0.02 per GiB and copy at list price. " +
-		"What is not stored yet, 10 s at most, is lost only if every in-sync agent dies; one agent alone waits for the bucket and loses nothing.",
-	"object": "acks=all means: stored in the bucket, about a quarter of a second later. " +
-		"No bytes cross zones for it, and nothing is lost whatever agents die.",
+	"replicated": "acks=all waits for two zones, or for the bucket if that is first, as with one agent alone\n" +
+		"  at risk: at most 10 s of records, if all in-sync agents die before the bucket has them\n" +
+		"  price: $0.02 per GiB and copy between zones",
+	"object": "acks=all waits for the bucket\n" +
+		"  at risk: nothing\n" +
+		"  price: no bytes between zones, about 250 ms until a record is acknowledged",
 }
 
 type describedTopic struct {

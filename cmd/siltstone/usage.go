@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,6 +14,8 @@ import (
 const (
 	exitError = 1 // something failed, or something was found that is not as it must be
 	exitUsage = 2 // the command is called in a wrong way, and has done nothing
+
+	exitInterrupted = 130 // a second signal ends it; as shells number SIGINT
 )
 
 // usageError is about how a command is called.
@@ -59,9 +62,22 @@ func takes(what string, more bool) cobra.PositionalArgs {
 			return usagef("give at least one %s", what)
 		case len(args) == 0 || len(args) > 1 && !more:
 			return usagef("give one %s, not %s", what, plural(len(args), "argument"))
+		case slices.Contains(args, ""):
+			return usagef("%s is empty", what)
 		}
 		return nil
 	}
+}
+
+// notEmpty refuses flags that are given as nothing, as by a shell's variable
+// that is not set: without them a command does more.
+func notEmpty(cmd *cobra.Command, flags ...string) error {
+	for _, name := range flags {
+		if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
+			return usagef("--%s is empty", name)
+		}
+	}
+	return nil
 }
 
 // takesNone refuses any argument.
