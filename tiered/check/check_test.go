@@ -84,7 +84,7 @@ func TestProblems(t *testing.T) {
 		{"an object is missing", func(c *cluster) {
 			key, _ := c.object(1)
 			_ = c.bucket.Delete(c.t.Context(), []string{key})
-		}, "object", "missing, and holds offsets 6 to 11"},
+		}, "object", "missing, and holds offsets 6 to 11 of partition t-0"},
 		{"a byte of an object", func(c *cluster) {
 			key, b := c.object(1)
 			b[len(b)/2] ^= 1

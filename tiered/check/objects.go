@@ -33,7 +33,7 @@ func (c *checker) checkShard(n int, h *shardHistory) {
 		c.used[o.Object.Key()] = true // also where nothing of it is live any more
 	}
 	for p := range h.fold.Partitions() {
-		where := fmt.Sprintf("%s, partition %s", shard.Ledger(n), p.TP)
+		where := fmt.Sprintf("%s, partition %s", shard.Ledger(n), c.partitionName(p.TP))
 		if of := shard.Of(p.TP); of != n {
 			c.problem(where, "it belongs into %s", shard.Ledger(of))
 		}
@@ -86,7 +86,7 @@ func (c *checker) checkObjects(ctx context.Context) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.refs)) {
 		if !there[key] {
-			c.problem("object "+key, "it is missing, and holds %s%s", c.refs[key][0].describe(), andMore(len(c.refs[key])-1))
+			c.problem("object "+key, "it is missing, and holds %s%s", c.describe(c.refs[key][0]), andMore(len(c.refs[key])-1))
 			c.lose(c.refs[key]...)
 			continue
 		}
@@ -140,8 +140,8 @@ func (c *checker) checkObject(ctx context.Context, key string, refs []ref) error
 	return nil
 }
 
-func (r ref) describe() string {
-	return fmt.Sprintf("offsets %d to %d of partition %s", r.Base, r.End()-1, r.of.TP)
+func (c *checker) describe(r ref) string {
+	return fmt.Sprintf("offsets %d to %d of partition %s", r.Base, r.End()-1, c.partitionName(r.of.TP))
 }
 
 // checkRef checks that an object holds what a fold says, at the offsets that
@@ -150,13 +150,13 @@ func (c *checker) checkRef(where string, o *segment.Object, object []byte, r ref
 	run, ok := o.Index.Find(r.of.TP)
 	switch {
 	case !ok:
-		c.problem(where, "it does not hold %s", r.describe())
+		c.problem(where, "it does not hold %s", c.describe(r))
 		c.lose(r)
 		return
 	case run.Shard != r.shard:
-		c.problem(where, "it has %s under shard %d", r.describe(), run.Shard)
+		c.problem(where, "it has %s under shard %d", c.describe(r), run.Shard)
 	case run.Offsets != r.Offsets || run.LengthBytes != r.LengthBytes || run.MaxTimestamp() != r.MaxTimestamp || run.LastEpoch() != r.Epoch:
-		c.problem(where, "%s: the fold says %d offsets, %d bytes, time %d, epoch %d; the object %d, %d, %d, %d", r.describe(),
+		c.problem(where, "%s: the fold says %d offsets, %d bytes, time %d, epoch %d; the object %d, %d, %d, %d", c.describe(r),
 			r.Offsets, r.LengthBytes, r.MaxTimestamp, r.Epoch, run.Offsets, run.LengthBytes, run.MaxTimestamp(), run.LastEpoch())
 	}
 	r.history.note(r, run, o.Index)
@@ -164,7 +164,7 @@ func (c *checker) checkRef(where string, o *segment.Object, object []byte, r ref
 		row := &run.Rows[i]
 		h, err := batch.ParseHeader(object[row.Position:][:row.LengthBytes])
 		if err != nil {
-			c.problem(where, "%s: %v", r.describe(), err)
+			c.problem(where, "%s: %v", c.describe(r), err)
 			return
 		}
 		c.report.Batches++
@@ -172,7 +172,7 @@ func (c *checker) checkRef(where string, o *segment.Object, object []byte, r ref
 			c.report.Records += int64(h.Records)
 		}
 		if at := r.Base + siltstone.Offset(row.OffsetDelta); h.BaseOffset != at {
-			c.problem(where, "%s: the batch at offset %d is stamped %d", r.describe(), at, h.BaseOffset)
+			c.problem(where, "%s: the batch at offset %d is stamped %d", c.describe(r), at, h.BaseOffset)
 		}
 	}
 }

@@ -111,7 +111,7 @@ func (c *checker) checkProducers(ctx context.Context, h *shardHistory) error {
 		if w.unseen > 0 {
 			continue // an object was read in vain
 		}
-		where := fmt.Sprintf("%s, partition %s", h.name, p.TP)
+		where := fmt.Sprintf("%s, partition %s", h.name, c.partitionName(p.TP))
 		for _, id := range slices.Sorted(maps.Keys(w.producers)) {
 			if diff := w.producers[id].difference(p.Producers[id], w.from, nowMS, expirationMS); diff != "" {
 				c.problem(where, "producer %d: %s", id, diff)

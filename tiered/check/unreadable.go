@@ -29,11 +29,20 @@ func (c *checker) lose(refs ...ref) {
 }
 
 func (c *checker) loseOffsets(tp siltstone.TopicPartition, from, end siltstone.Offset) {
-	name := tp.Topic.String()
-	if t, known := c.topics.TopicByID(tp.Topic); known {
-		name = t.Name
+	c.report.Unreadable = append(c.report.Unreadable, Unreadable{Topic: c.topicName(tp.Topic), Partition: tp.Partition, First: from, Last: end - 1})
+}
+
+// topicName is what people call a topic: its id where it has no name.
+func (c *checker) topicName(id siltstone.TopicID) string {
+	if t, known := c.topics.TopicByID(id); known {
+		return t.Name
 	}
-	c.report.Unreadable = append(c.report.Unreadable, Unreadable{Topic: name, Partition: tp.Partition, First: from, Last: end - 1})
+	return id.String()
+}
+
+// partitionName is what people call a partition.
+func (c *checker) partitionName(tp siltstone.TopicPartition) string {
+	return fmt.Sprintf("%s-%d", c.topicName(tp.Topic), tp.Partition)
 }
 
 // salvage tells what of a damaged object cannot be read: batches, if its index
@@ -54,7 +63,7 @@ func (c *checker) salvage(where string, object []byte, refs []ref) {
 			row := &run.Rows[i]
 			if err := row.Check(object[row.Position:][:row.LengthBytes]); err != nil {
 				at := r.Base + siltstone.Offset(row.OffsetDelta)
-				c.problem(where, "%v: offsets %d to %d of partition %s", err, at, at+siltstone.Offset(row.Offsets)-1, r.of.TP)
+				c.problem(where, "%v: offsets %d to %d of partition %s", err, at, at+siltstone.Offset(row.Offsets)-1, c.partitionName(r.of.TP))
 				c.loseOffsets(r.of.TP, at, at+siltstone.Offset(row.Offsets))
 			}
 		}
