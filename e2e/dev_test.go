@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -170,6 +171,7 @@ func TestRefusals(t *testing.T) {
 		{"busy http port", t.TempDir(), []string{"--http", taken.Addr().String()}, "choose another address with --http"},
 		{"no address", t.TempDir(), []string{"--kafka", "9092"}, "--kafka"},
 		{"locked", held, nil, "another siltstone uses it"},
+		{"locked, and its port busy", held, []string{"--kafka", s.kafka}, "another siltstone uses it"},
 		{"foreign", with("thesis.tex", "text"), nil, "thesis.tex"},
 		{"foreign stamp", with("FORMAT", "Parquet 2\n"), nil, "is not Siltstone's"},
 		{"newer", with("FORMAT", "siltstone data folder, format 99\n"), nil, "start the newer one"},
@@ -182,6 +184,39 @@ func TestRefusals(t *testing.T) {
 		})
 	}
 	s.stop(t)
+}
+
+// TestAdvertise: clients are told to come to the address that was given, or to
+// this machine by its name where it listens on all of its addresses.
+func TestAdvertise(t *testing.T) {
+	name, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		flags []string
+		want  string
+	}{
+		{[]string{"--kafka", "0.0.0.0:0"}, name},
+		{[]string{"--advertise", "silt.example.org:4711"}, "silt.example.org"},
+	} {
+		dir := t.TempDir()
+		s := startCommand(t, dir, exec.Command(program, append(devArgs(dir), tt.flags...)...))
+		brokers, err := s.admin(t).ListBrokers(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, port, err := net.SplitHostPort(s.kafka)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tt.want != name {
+			port = "4711"
+		}
+		if len(brokers) != 1 || brokers[0].Host != tt.want || fmt.Sprint(brokers[0].Port) != port {
+			t.Errorf("%q: %+v, want %s:%s", tt.flags, brokers, tt.want, port)
+		}
+	}
 }
 
 func TestBadDisks(t *testing.T) {
@@ -240,11 +275,15 @@ func TestDiskFills(t *testing.T) {
 }
 
 func TestCheckRefusals(t *testing.T) {
-	held := t.TempDir()
+	held, begun := t.TempDir(), t.TempDir()
 	start(t, held)
+	if err := os.WriteFile(filepath.Join(begun, "FORMAT"), []byte("siltstone data folder, format 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct{ name, dir, says string }{
 		{"in use", held, "another siltstone uses it"},
 		{"empty", t.TempDir(), "there is no data in it"},
+		{"begun, and no further", begun, "it is empty, and there is nothing to check"},
 		{"missing", filepath.Join(t.TempDir(), "nosuch"), "there is no data in it"},
 	} {
 		_, stderr, code := run(t, "", "check", "--data", tt.dir)

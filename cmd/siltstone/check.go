@@ -41,11 +41,14 @@ are counted, and are no error. Nothing is changed.`,
 }
 
 func checkFolder(ctx context.Context, dir string, json bool, w io.Writer) (err error) {
+	if err := checkFolderName(dir); err != nil {
+		return err
+	}
 	dir, err = filepath.Abs(dir)
 	if err != nil {
 		return err
 	}
-	s, err := openStoresForReading(dir)
+	s, err := openStoresForReading(ctx, dir)
 	if err != nil {
 		return err
 	}

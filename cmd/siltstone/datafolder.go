@@ -30,6 +30,14 @@ const (
 	folderFormat = 1
 )
 
+// checkFolderName refuses what would be the folder that one happens to be in.
+func checkFolderName(dir string) error {
+	if dir == "" {
+		return usagef("--data names no folder")
+	}
+	return nil
+}
+
 // openFolder checks that a folder is a data folder of a format that this
 // release reads, and makes it one where it is missing or empty and may be made.
 func openFolder(dir string, mayCreate bool) error {

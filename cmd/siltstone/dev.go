@@ -8,13 +8,8 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"net/url"
-	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,6 +30,7 @@ const defaultHTTP = "127.0.0.1:8080"
 type dev struct {
 	dir, kafkaAddr, httpAddr string
 	pprofAddr                string // none: no profiles
+	advertise                string // none: see advertised
 	logLevel                 string
 	memory                   string
 }
@@ -45,7 +41,8 @@ func newDev() *cobra.Command {
 		Use:   "dev",
 		Short: "Run a cluster of one agent, with its data in a folder",
 		Example: "  siltstone dev\n" +
-			"  siltstone dev --data /var/tmp/silt --kafka 127.0.0.1:19092 --http 127.0.0.1:18080",
+			"  siltstone dev --data /var/tmp/silt --kafka 127.0.0.1:19092 --http 127.0.0.1:18080\n" +
+			"  siltstone dev --kafka 0.0.0.0:9092 --advertise silt.example.org:9092",
 		Args: takesNone,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return d.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -54,6 +51,7 @@ func newDev() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&d.dir, "data", defaultFolder, "data `folder`; made where it is missing")
 	f.StringVar(&d.kafkaAddr, "kafka", defaultKafka, "`address` for Kafka's protocol")
+	f.StringVar(&d.advertise, "advertise", "", "`address` that Kafka clients are told to come to (default: that of --kafka, and for 0.0.0.0 this machine's name)")
 	f.StringVar(&d.httpAddr, "http", defaultHTTP, "`address` for HTTP: records and topics (docs/http.md), /healthy, /ready, /metrics")
 	f.StringVar(&d.pprofAddr, "pprof", "", "`address` for Go's profiles, at /debug/pprof/ (default none)")
 	f.StringVar(&d.memory, "memory", defaultMemory, "most `bytes` of memory that it may have, as 512MiB or 4GiB")
@@ -63,66 +61,58 @@ func newDev() *cobra.Command {
 
 // run serves until ctx ends, then flushes what is buffered.
 func (d *dev) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
-	level, memory, err := d.check()
+	s, err := d.check()
 	if err != nil {
 		return err
 	}
-	memory.limit()
+	s.memory.limit()
 	dir, err := filepath.Abs(d.dir)
 	if err != nil {
 		return err
+	}
+	// Before anything is written: who cannot listen leaves no folder behind.
+	at, err := d.listen(ctx)
+	if err != nil {
+		return unlessLocked(ctx, dir, err)
+	}
+	defer at.close()
+	if s.advertise == (address{}) {
+		s.advertise = advertised(at.kafka.Addr())
 	}
 	stores, err := openStores(dir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stores.Close()) }()
-	kafkaPort, err := listen(ctx, "kafka", d.kafkaAddr)
-	if err != nil {
-		return err
-	}
-	defer kafkaPort.Close()
-	httpPort, err := listen(ctx, "http", d.httpAddr)
-	if err != nil {
-		return err
-	}
-	defer httpPort.Close()
-	var pprofPort net.Listener // none: no profiles
-	if d.pprofAddr != "" {
-		if pprofPort, err = listen(ctx, "pprof", d.pprofAddr); err != nil {
-			return err
-		}
-		defer pprofPort.Close()
-	}
 
-	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
+	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: s.level}))
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	engine, cluster, isNew, err := newEngine(ctx, stores, agent.Options{Log: log, Metrics: metrics, Memory: memory.agent()})
+	engine, cluster, isNew, err := newEngine(ctx, stores, agent.Options{Log: log, Metrics: metrics, Memory: s.memory.agent()})
 	if err != nil {
 		return explainFolder(dir, err)
 	}
 	door, err := kafka.New(kafka.Options{
-		Log: engine, Groups: engine, Admin: engine, Topics: engine, Cluster: newLoneNode(engine, cluster, kafkaPort.Addr()),
+		Log: engine, Groups: engine, Admin: engine, Topics: engine, Cluster: newLoneNode(engine, cluster, s.advertise),
 		LogDir: (&url.URL{Scheme: "file", Path: filepath.Join(dir, objectsName)}).String(),
-		Random: rand.Uint64, Logger: log, Metrics: metrics, Limits: memory.kafka(),
+		Random: rand.Uint64, Logger: log, Metrics: metrics, Limits: s.memory.kafka(),
 	})
 	if err != nil {
 		return err
 	}
 
-	web, err := newWeb(engine, log, metrics, memory.gateway())
+	web, err := newWeb(engine, log, metrics, s.memory.gateway())
 	if err != nil {
 		return err
 	}
 
 	g, running := errgroup.WithContext(ctx)
 	g.Go(func() error { return engine.Run(running) })
-	g.Go(func() error { return door.Serve(running, kafkaPort) })
-	g.Go(func() error { return serveHTTP(running, web, httpPort) })
-	g.Go(func() error { return servePprof(running, pprofPort) })
+	g.Go(func() error { return door.Serve(running, at.kafka) })
+	g.Go(func() error { return serveHTTP(running, web, at.http) })
+	g.Go(func() error { return servePprof(running, at.pprof) })
 	g.Go(func() error {
-		return whenReady(running, engine, isNew, func() { greet(stdout, dir, kafkaPort.Addr(), httpPort.Addr()) })
+		return whenReady(running, engine, isNew, func() { greet(stdout, dir, at, s.advertise) })
 	})
 	if err := g.Wait(); err != nil && ctx.Err() == nil {
 		return explainFolder(dir, err)
@@ -131,18 +121,42 @@ func (d *dev) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	return nil
 }
 
+// devSettings is what flags say that are more than a name.
+type devSettings struct {
+	level     slog.Level
+	memory    memory
+	advertise address // zero: not given
+}
+
 // check refuses flags that cannot be, before anything is opened.
-func (d *dev) check() (level slog.Level, m memory, err error) {
-	if level.UnmarshalText([]byte(d.logLevel)) != nil {
-		return level, m, usagef("--log-level is debug, info, warn or error, not %q", d.logLevel)
+func (d *dev) check() (s devSettings, err error) {
+	if s.level.UnmarshalText([]byte(d.logLevel)) != nil {
+		return s, usagef("--log-level is debug, info, warn or error, not %q", d.logLevel)
 	}
+	if err := checkFolderName(d.dir); err != nil {
+		return s, err
+	}
+	flags := map[address]string{}
 	for _, a := range []struct{ flag, addr string }{{"kafka", d.kafkaAddr}, {"http", d.httpAddr}, {"pprof", d.pprofAddr}} {
-		if err := checkAddress(a.flag, a.addr); err != nil && (a.addr != "" || a.flag != "pprof") {
-			return level, m, err
+		if a.addr == "" && a.flag == "pprof" {
+			continue
+		}
+		at, err := parseAddress(a.flag, a.addr)
+		if err != nil {
+			return s, err
+		}
+		if other, taken := flags[at]; taken && at.port != 0 {
+			return s, usagef("--%s and --%s are both %s: they need an address each", other, a.flag, a.addr)
+		}
+		flags[at] = a.flag
+	}
+	if d.advertise != "" {
+		if s.advertise, err = parseAdvertised(d.advertise); err != nil {
+			return s, err
 		}
 	}
-	m, err = parseMemory(d.memory)
-	return level, m, err
+	s.memory, err = parseMemory(d.memory)
+	return s, err
 }
 
 // whenReady makes a new cluster one for development, and greets.
@@ -189,65 +203,4 @@ func newEngine(ctx context.Context, s *stores, o agent.Options) (*agent.Agent, s
 	o.Flush = agent.Flush{Eager: true, Wait: 10 * time.Millisecond}
 	engine, err := agent.New(o)
 	return engine, cluster, cluster == fresh, err
-}
-
-// listen opens a port; its errors say which flag chooses another.
-func listen(ctx context.Context, flag, addr string) (net.Listener, error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
-	switch {
-	case err == nil:
-		return l, nil
-	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("%s is in use by another program: stop that one, or choose another address with --%s", addr, flag)
-	case errors.Is(err, syscall.EACCES):
-		return nil, fmt.Errorf("%s is not allowed to you: choose a port of 1024 or above with --%s", addr, flag)
-	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return nil, fmt.Errorf("%s is not an address of this machine: choose another with --%s", addr, flag)
-	}
-	return nil, fmt.Errorf("--%s %s: %w", flag, addr, err)
-}
-
-// checkAddress refuses what is not host:port.
-func checkAddress(flag, addr string) error {
-	if _, port, err := net.SplitHostPort(addr); err != nil || port == "" {
-		return usagef("--%s %q is not an address like %s", flag, addr, defaultKafka)
-	}
-	return nil
-}
-
-// greet says what runs where, and what to try next.
-func greet(w io.Writer, dir string, kafkaAddr, httpAddr net.Addr) {
-	command, at := commandName(), ""
-	kafkaHere, httpHere := fromHere(kafkaAddr), fromHere(httpAddr)
-	if kafkaHere != defaultKafka {
-		at = " --kafka " + kafkaHere
-	}
-	fmt.Fprintf(w, `siltstone dev serves Kafka on %[1]s, HTTP on %[2]s; its data is in %[3]s
-
-Try, in another terminal:
-  %[4]s topic create hello%[5]s
-  echo 'hello, silt' | %[4]s produce hello%[5]s
-  %[4]s consume hello --exit%[5]s
-  kcat -b %[6]s -C -t hello -e
-  curl http://%[7]s/metrics
-
-Ctrl-C stops it; the data stays.
-`, kafkaAddr, httpAddr, dir, command, at, kafkaHere, httpHere)
-}
-
-// fromHere is an address for a client on this machine, where a server listens
-// on all of its addresses.
-func fromHere(addr net.Addr) string {
-	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
-		return net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
-	}
-	return addr.String()
-}
-
-// commandName is how this program was called.
-func commandName() string {
-	if strings.Contains(os.Args[0], "go-build") {
-		return "go run ./cmd/siltstone"
-	}
-	return os.Args[0]
 }

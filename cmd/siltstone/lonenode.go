@@ -1,9 +1,6 @@
 package main
 
 import (
-	"net"
-	"os"
-
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/agent"
 	"github.com/siltstone-io/siltstone/kafka"
@@ -17,16 +14,9 @@ type loneNode struct {
 	info   kafka.ClusterInfo
 }
 
-// newLoneNode tells clients to come to addr, or where that is every address of
-// this machine, to this machine by its name.
-func newLoneNode(engine *agent.Agent, cluster siltstone.ClusterID, addr net.Addr) *loneNode {
-	node := kafka.Node{ID: loneNodeID}
-	if tcp, ok := addr.(*net.TCPAddr); ok {
-		node.Host, node.Port = tcp.IP.String(), int32(tcp.Port)
-		if name, err := os.Hostname(); err == nil && tcp.IP.IsUnspecified() {
-			node.Host = name
-		}
-	}
+// newLoneNode tells clients to come to an address.
+func newLoneNode(engine *agent.Agent, cluster siltstone.ClusterID, at address) *loneNode {
+	node := kafka.Node{ID: loneNodeID, Host: at.host, Port: at.port}
 	return &loneNode{engine, kafka.ClusterInfo{
 		ID: cluster.String(), Self: loneNodeID, Controller: loneNodeID, Nodes: []kafka.Node{node},
 	}}

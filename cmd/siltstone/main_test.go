@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"net"
 	"os"
 	"strings"
 	"syscall"
@@ -110,6 +109,15 @@ func TestWrongArguments(t *testing.T) {
 		{"dev --kafka 9092 --data /proc/nosuch", `--kafka "9092" is not an address like`},
 		{"dev --http localhost --data /proc/nosuch", `--http "localhost" is not an address like`},
 		{"dev --pprof 6060 --data /proc/nosuch", `--pprof "6060" is not an address like`},
+		{"dev --kafka 127.0.0.1:99999 --data /proc/nosuch", "the port is a number from 0 to 65535, not 99999"},
+		{"dev --kafka 127.0.0.1:1 --http 127.0.0.1:1 --data /proc/nosuch", "--kafka and --http are both 127.0.0.1:1"},
+		{"dev --advertise example.org --data /proc/nosuch", `--advertise "example.org" is not an address like`},
+		{"dev --advertise 0.0.0.0:9092 --data /proc/nosuch", "no address that clients can come to"},
+		{"dev --memory 10MiB --data /proc/nosuch", "--memory 10MiB is too little"},
+		{"dev --memory much --data /proc/nosuch", `--memory "much" is not a size`},
+		{"dev --data=", "--data names no folder"},
+		{"check --data=", "--data names no folder"},
+		{"check extra", `takes no argument such as "extra" (see siltstone check --help)`},
 	} {
 		t.Run(tt.args, func(t *testing.T) {
 			var out, errs bytes.Buffer
@@ -264,22 +272,6 @@ func TestVersion(t *testing.T) {
 		var out bytes.Buffer
 		if code := run(t.Context(), []string{how}, nil, &out, &out); code != 0 || out.String() != thisVersion().String()+"\n" || !strings.HasPrefix(out.String(), "siltstone "+version) {
 			t.Errorf("%s: code %d, %q", how, code, out.String())
-		}
-	}
-}
-
-func TestCheckAddress(t *testing.T) {
-	for addr, ok := range map[string]bool{"127.0.0.1:9092": true, ":9092": true, "[::1]:0": true, "9092": false, "localhost": false, "localhost:": false, "": false} {
-		if err := checkAddress("kafka", addr); (err == nil) != ok {
-			t.Errorf("%q: %v", addr, err)
-		}
-	}
-}
-
-func TestFromHere(t *testing.T) {
-	for want, ip := range map[string]net.IP{"127.0.0.1:9092": net.IPv6zero, "10.1.2.3:9092": net.IPv4(10, 1, 2, 3), "[::1]:9092": net.IPv6loopback} {
-		if got := fromHere(&net.TCPAddr{IP: ip, Port: 9092}); got != want {
-			t.Errorf("%v: %s, want %s", ip, got, want)
 		}
 	}
 }

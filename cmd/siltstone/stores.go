@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -47,14 +49,52 @@ func notHalf(dir string) error {
 
 // openStoresForReading opens a data folder that nobody writes to, and changes
 // nothing in it.
-func openStoresForReading(dir string) (*stores, error) {
+func openStoresForReading(ctx context.Context, dir string) (*stores, error) {
 	if err := openFolder(dir, false); err != nil {
 		return nil, explainFolder(dir, err)
 	}
 	if err := notHalf(dir); err != nil {
 		return nil, explainFolder(dir, err)
 	}
+	if noObjects(ctx, dir) && noRegisters(ctx, dir) {
+		return nil, explainFolder(dir, errEmpty)
+	}
 	return openBoth(dir, embedded.OpenForReading, local.OpenForReading)
+}
+
+// errEmpty is a folder with a stamp, and at most stores of nothing: a first
+// start was cut off before there was a cluster.
+var errEmpty = errors.New("it is empty, and there is nothing to check: siltstone dev begins a cluster in it")
+
+func noObjects(ctx context.Context, dir string) bool {
+	b, err := local.OpenForReading(filepath.Join(dir, objectsName))
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	found, err := b.List(ctx, "", "", 1)
+	return errors.Join(err, b.Close()) == nil && len(found) == 0
+}
+
+func noRegisters(ctx context.Context, dir string) bool {
+	c, err := embedded.OpenForReading(filepath.Join(dir, databaseName))
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	found, err := c.Keys(ctx, "")
+	return errors.Join(err, c.Close()) == nil && len(found) == 0
+}
+
+// unlessLocked is an error that came before a folder was opened, unless another
+// process uses that: then its ports are taken too, and the folder is what to say.
+func unlessLocked(ctx context.Context, dir string, err error) error {
+	s, locked := openStoresForReading(ctx, dir)
+	switch {
+	case errors.Is(locked, coordinator.ErrLocked):
+		return locked
+	case locked == nil:
+		return errors.Join(err, s.Close())
+	}
+	return err
 }
 
 func openBoth(dir string, database func(string) (*embedded.Coordinator, error), objects func(string) (*local.Bucket, error)) (*stores, error) {
