@@ -7,12 +7,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/tiered/check"
 )
 
@@ -28,7 +28,8 @@ Every ledger's chain of hashes, what it folds to, every checkpoint, every object
 that holds records and every batch in it are read and compared, with what is
 remembered of groups and idempotent producers. Objects that nothing refers to
 (uploads that a crash cut off from their entry, and what is not collected yet)
-are counted, and are no error. Nothing is changed.`,
+are counted, and are no error. Nothing is changed. The last line of the output
+says whether all is well.`,
 		Example: "  siltstone check\n  siltstone check --data /var/tmp/silt --json | jq .problems",
 		Args:    takesNone,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -65,34 +66,39 @@ func checkFolder(ctx context.Context, dir string, json bool, w io.Writer) (err e
 	if json {
 		err = printJSON(w, report)
 	} else {
-		err = printReport(w, dir, report)
+		printReport(w, dir, report)
 	}
 	if err == nil && len(report.Problems) > 0 {
-		err = fmt.Errorf("%s in %s", plural(len(report.Problems), "problem"), dir)
+		err = fmt.Errorf("data folder %s is %s: docs/troubleshooting.md says what to do", dir, verdict(report))
 	}
 	return err
 }
 
-func printReport(w io.Writer, dir string, r *check.Report) error {
-	fmt.Fprintf(w, "cluster %s in %s\n", r.Cluster, dir)
-	var rows [][]string
+// printedOrphans are named at most: a bucket may have very many.
+const printedOrphans = 10
+
+// printReport says what there is, then what is wrong, and in its last line
+// whether anything is.
+func printReport(w io.Writer, dir string, r *check.Report) {
+	entries, checkpoints := uint64(0), 0
 	for _, l := range r.Ledgers {
-		checkpoint := "-"
+		entries += uint64(l.Last)
 		if l.Checkpoint > 0 {
-			checkpoint = strconv.FormatUint(uint64(l.Checkpoint), 10)
+			checkpoints++
 		}
-		rows = append(rows, []string{l.Name, strconv.FormatUint(uint64(l.Last), 10), strconv.FormatUint(uint64(l.Floor), 10), checkpoint})
 	}
-	if err := table(w, []string{"LEDGER", "LAST", "FLOOR", "CHECKPOINT"}, rows); err != nil {
-		return err
-	}
-	fmt.Fprintf(w, "%s, %s; %s in %s in %s (%s); %s, %s\n", plural(r.Topics, "topic"), plural(r.Partitions, "partition"),
-		plural(r.Records, "record"), plural(r.Batches, "batch"), plural(r.Objects, "object"), humanize.IBytes(uint64(r.Bytes)),
-		plural(r.Groups, "group"), plural(r.Offsets, "committed offset"))
-	if len(r.Orphans) > 0 {
-		fmt.Fprintf(w, "%s that nothing refers to, which is no error:\n", plural(len(r.Orphans), "object"))
-		for _, o := range r.Orphans {
+	fmt.Fprintf(w, "cluster %s in %s\n", r.Cluster, dir)
+	fmt.Fprintf(w, "%s: %d entries, %s\n", plural(len(r.Ledgers), "ledger"), entries, plural(checkpoints, "checkpoint"))
+	fmt.Fprintf(w, "%s: %s\n", plural(r.Topics, "topic"), plural(r.Partitions, "partition"))
+	fmt.Fprintf(w, "%s: %s in %s (%s)\n", plural(r.Records, "record"), plural(r.Batches, "batch"), plural(r.Objects, "object"), humanize.IBytes(uint64(r.Bytes)))
+	fmt.Fprintf(w, "%s: %s\n", plural(r.Groups, "group"), plural(r.Offsets, "committed offset"))
+	if n := len(r.Orphans); n > 0 {
+		fmt.Fprintf(w, "%s that nothing refers to, which is no error:\n", plural(n, "object"))
+		for _, o := range r.Orphans[:min(n, printedOrphans)] {
 			fmt.Fprintf(w, "  %s (%s)\n", o.Key, humanize.IBytes(uint64(o.SizeBytes)))
+		}
+		if n > printedOrphans {
+			fmt.Fprintf(w, "  and %d more: --json has all\n", n-printedOrphans)
 		}
 	}
 	for _, p := range r.Problems {
@@ -101,8 +107,21 @@ func printReport(w io.Writer, dir string, r *check.Report) error {
 	for _, u := range r.Unreadable {
 		fmt.Fprintf(w, "UNREADABLE %s\n", u)
 	}
+	fmt.Fprintln(w, verdict(r))
+}
+
+// verdict is the report in a few words.
+func verdict(r *check.Report) string {
 	if len(r.Problems) == 0 {
-		fmt.Fprintln(w, "clean")
+		return "clean: all that belongs here is here, and whole"
 	}
-	return nil
+	text := "damaged: " + plural(len(r.Problems), "problem")
+	lost := siltstone.Offset(0)
+	for _, u := range r.Unreadable {
+		lost += u.Last - u.First + 1
+	}
+	if lost > 0 {
+		text += fmt.Sprintf(", and %s cannot be read", plural(lost, "offset"))
+	}
+	return text
 }

@@ -35,7 +35,7 @@ func newFolder(t *testing.T, dir string) {
 func mustBeClean(t *testing.T, dir string) {
 	t.Helper()
 	var out strings.Builder
-	if err := checkFolder(t.Context(), dir, false, &out); err != nil || !strings.HasSuffix(out.String(), "\nclean\n") {
+	if err := checkFolder(t.Context(), dir, false, &out); err != nil || !strings.HasSuffix(out.String(), "\n"+verdict(&check.Report{})+"\n") {
 		t.Errorf("check: %v\n%s", err, out.String())
 	}
 }
@@ -54,13 +54,47 @@ func TestCheckChangesNothing(t *testing.T) {
 	}
 }
 
-func TestCheckPrintsCounts(t *testing.T) {
-	var out strings.Builder
-	if err := printReport(&out, "data", &check.Report{Topics: 1, Partitions: 3, Records: 7, Batches: 2, Objects: 1, Groups: 2, Offsets: 1}); err != nil {
-		t.Fatal(err)
+// TestCheckPrints: what there is, what is wrong with it, and a last line that
+// says whether anything is.
+func TestCheckPrints(t *testing.T) {
+	r := check.Report{
+		Cluster: "c", Ledgers: []check.Ledger{{Name: "topics", Last: 4}, {Name: "shard/00", Last: 3, Checkpoint: 2}},
+		Topics: 1, Partitions: 3, Records: 7, Batches: 2, Objects: 1, Bytes: 2048, Groups: 2, Offsets: 1,
 	}
-	if want := "\n1 topic, 3 partitions; 7 records in 2 batches in 1 object (0 B); 2 groups, 1 committed offset\nclean\n"; !strings.HasSuffix(out.String(), want) {
-		t.Errorf("%q, want it to end %q", out.String(), want)
+	const counts = "cluster c in data\n2 ledgers: 7 entries, 1 checkpoint\n1 topic: 3 partitions\n7 records: 2 batches in 1 object (2.0 KiB)\n2 groups: 1 committed offset\n"
+	orphans := make([]check.Object, printedOrphans+2)
+	for i := range orphans {
+		orphans[i] = check.Object{Key: fmt.Sprint("o", i), SizeBytes: 1}
+	}
+	damaged := r
+	damaged.Problems = []check.Problem{{Where: "object o", What: "corrupt"}}
+	lost := damaged
+	lost.Unreadable = []check.Unreadable{{Topic: "t", Partition: 1, First: 3, Last: 5}}
+	littered := r
+	littered.Orphans = orphans[:1]
+	crowded := r
+	crowded.Orphans = orphans
+	for _, tt := range []struct {
+		name   string
+		report check.Report
+		want   string // after the counts
+	}{
+		{"clean", r, "clean: all that belongs here is here, and whole\n"},
+		{"damaged", damaged, "PROBLEM object o: corrupt\ndamaged: 1 problem\n"},
+		{"lost", lost, "PROBLEM object o: corrupt\nUNREADABLE offsets 3 to 5 of topic t, partition 1\ndamaged: 1 problem, and 3 offsets cannot be read\n"},
+		{"an orphan", littered, "1 object that nothing refers to, which is no error:\n  o0 (1 B)\n" + verdict(&r) + "\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out strings.Builder
+			printReport(&out, "data", &tt.report)
+			if diff := cmp.Diff(counts+tt.want, out.String()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	var out strings.Builder
+	if printReport(&out, "data", &crowded); !strings.Contains(out.String(), "\n  o9 (1 B)\n  and 2 more: --json has all\nclean: ") {
+		t.Errorf("many orphans: %s", out.String())
 	}
 }
 
