@@ -66,7 +66,7 @@ func TestDamage(t *testing.T) {
 	second = partition(o)
 	for _, tt := range []damaged{
 		{"object gone", remove("objects/" + key), []string{key, "missing"}, all, ""},
-		{"object empty", truncate("objects/"+key, 0), []string{key, "trailer"}, all, ""},
+		{"object empty", truncate("objects/"+key, 0), []string{key, "no segment"}, all, ""},
 		{"object cut", truncate("objects/"+key, len(b)/2), []string{key, "trailer"}, all, ""},
 		{"object's header", flipAt(func(*segment.Object) int64 { return 20 }), []string{key, "header"}, nil, ""},
 		{"batch's offset, which is stamped", flipAt(func(o *segment.Object) int64 { return batch(o) + 6 }), []string{key, "run"}, nil, ""},
