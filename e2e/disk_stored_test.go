@@ -83,18 +83,14 @@ func (f *stored) writeBatches(t *testing.T, s *server, acks kgo.Acks) {
 	rt := kmsg.NewProduceRequestTopic()
 	rt.Topic = "t"
 	for p := range int32(storedPartitions) {
-		b := batch.NewBuilder(batch.None, 0)
+		var records []batch.Record
 		for range 2 {
-			value := fmt.Sprintf("%d/%d/%s", p, len(f.values[p]), strings.Repeat("v", 300))
-			f.values[p] = append(f.values[p], value)
-			b.Append(batch.Record{Timestamp: 1_700_000_000_000, Value: []byte(value)})
-		}
-		raw, err := b.Build()
-		if err != nil {
-			t.Fatal(err)
+			v := fmt.Sprintf("%d/%d/%s", p, len(f.values[p]), strings.Repeat("v", 300))
+			f.values[p] = append(f.values[p], v)
+			records = append(records, value(v))
 		}
 		rp := kmsg.NewProduceRequestTopicPartition()
-		rp.Partition, rp.Records = p, raw
+		rp.Partition, rp.Records = p, batchOf(t, batch.None, records...)
 		rt.Partitions = append(rt.Partitions, rp)
 	}
 	q.Topics = append(q.Topics, rt)
