@@ -136,7 +136,7 @@ func (b *Bucket) writeTemp(body bucket.Body) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err = writeAll(f, body); err == nil {
+	if err = writeBody(f, body, body.Len()); err == nil {
 		err = f.Sync()
 	}
 	name := tempFolder + "/" + path.Base(f.Name())

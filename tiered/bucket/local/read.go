@@ -42,11 +42,7 @@ func (b *Bucket) read(key string, off, n int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := make([]byte, to-from)
-	if _, err := f.ReadAt(data, from); err != nil {
-		return nil, err
-	}
-	return data, nil
+	return readRange(f, from, to)
 }
 
 // Size implements bucket.Bucket.
