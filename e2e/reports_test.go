@@ -5,7 +5,8 @@ package e2e
 // and 10 of the field reports, each with its kind (TestReport01Times and so on, in
 // reports_*_test.go). The clients are kcat and franz-go, and raw requests where
 // no client sends such a thing. TestKcatNulls, TestKcatLimits, TestFranzNulls and
-// TestFranzFetchLimits have their share of cases 4 and 5; what only the door sees
+// TestFranzFetchLimits have their share of cases 4 and 5, and http_reports_test.go
+// the gateway's of case 4, beside case 34; what only the door sees
 // is in kafka's own tests.
 //
 // Clauses of these cases that wait for what they need:
@@ -17,7 +18,6 @@ package e2e
 //     aiokafka on zstd topics beside a plain one, Java on recompressed snappy
 //     (6); Java clients 2.4 and newest connect (7); an admin client of another
 //     family describes a missing topic (10);
-//   - HTTP (issue 5): null, empty and keyless records through the gateway (4);
 //   - S3 (issue 6): times are looked up after a flush to S3, not to a folder (1);
 //   - the jobs (later): a zero-length value survives compaction and a null one
 //     does not, a zero-length key is compacted (4).

@@ -36,8 +36,12 @@ func (d *recordReader) readJSON(body []byte, given bool) error {
 	if err := checkJSON(body); err != nil {
 		return err
 	}
+	body = trim(body)
+	if body[0] != '{' {
+		return fieldErrorf(`the body is not an object like {"records":[{"value":"v"}]}`)
+	}
 	var records []byte
-	err := members(trim(body), func(name string, value []byte) error {
+	err := members(body, func(name string, value []byte) error {
 		switch name {
 		case "records":
 			records = value
@@ -107,11 +111,10 @@ func (d *recordReader) decode(object []byte) error {
 	r.Timestamp = d.now
 	key, value := field{name: "key", encoding: d.encoding}, field{name: "value", encoding: d.encoding}
 	err := members(object, func(name string, v []byte) (err error) {
-		if known, err := key.take(name, v); known {
-			return err
-		}
-		if known, err := value.take(name, v); known {
-			return err
+		for _, f := range []*field{&key, &value} {
+			if known, err := f.take(name, v); known {
+				return d.explain(err, v)
+			}
 		}
 		switch name {
 		case "headers":
@@ -126,6 +129,14 @@ func (d *recordReader) decode(object []byte) error {
 	r.Key, r.Value, r.Headers = key.bytes, value.bytes, headers
 	if err == nil && !value.given {
 		err = fieldErrorf("it has no value; null is one, and deletes the key from a compacted topic")
+	}
+	return err
+}
+
+// explain says what is meant for JSON that stands where text has to.
+func (d *recordReader) explain(err error, value []byte) error {
+	if err != nil && d.encoding == asUTF8 && value[0] != '"' {
+		return fieldErrorf("%v; JSON as it is goes with the encoding json", err)
 	}
 	return err
 }
