@@ -4,7 +4,7 @@ GO ?= go
 BIN := bin
 TOOLS := $(BIN)/golangci-lint $(BIN)/staticcheck
 
-.PHONY: build check fmt lint vet layers test prove sim spec bench clean
+.PHONY: build check fmt lint vet layers test prove sim spec bench up down clean
 
 build: ## the binary, in bin/
 	$(GO) build -o $(BIN)/siltstone ./cmd/siltstone
@@ -46,6 +46,13 @@ spec: ## search the protocol's model; 4 minutes
 
 bench: ## beside Apache Kafka, on this machine
 	./bench/run
+
+up: ## MinIO and an emulator of AWS, without Docker; installs them, the first time in some minutes (docs/local.md)
+	@scripts/install minio aws
+	@$(GO) run ./localstack up
+
+down: ## ends what up started; the data stays
+	@$(GO) run ./localstack down
 
 clean:
 	rm -rf $(BIN)

@@ -58,8 +58,8 @@ func (p *Process) write(file string) error {
 
 // Running says whether it has not ended.
 func (p *Process) Running() bool {
-	state, started, err := stat(p.ID)
-	return err == nil && started == p.Started && state != "Z" // a zombie has ended, and nobody has looked
+	ended, started, err := stat(p.ID)
+	return err == nil && started == p.Started && !ended
 }
 
 // Stop asks it to end, waits until it has, and ends it by force if it does not.
@@ -87,18 +87,19 @@ func (p *Process) Stop() error {
 	return fmt.Errorf("process %d does not end", p.ID)
 }
 
-// stat reads a process's state and the time of its start, fields 3 and 22 of
-// /proc/PID/stat (proc_pid_stat(5)). Field 2, the program's name, is in
-// parentheses and may hold anything.
-func stat(pid int) (state, started string, err error) {
+// stat reads whether a process has ended, and the time of its start: fields 3
+// (state), 20 (threads) and 22 of /proc/PID/stat (proc_pid_stat(5)). Field 2, the
+// program's name, is in parentheses and may hold anything. A zombie has ended,
+// and nobody has asked how; but while it has other threads its ports are taken.
+func stat(pid int) (ended bool, started string, err error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return "", "", err
+		return false, "", err
 	}
 	line := string(b)
 	fields := strings.Fields(line[strings.LastIndexByte(line, ')')+1:])
 	if len(fields) < 20 {
-		return "", "", fmt.Errorf("/proc/%d/stat is %q", pid, line)
+		return false, "", fmt.Errorf("/proc/%d/stat is %q", pid, line)
 	}
-	return fields[0], fields[19], nil
+	return fields[0] == "Z" && fields[17] <= "1", fields[19], nil
 }
