@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net"
 	"os/exec"
 	"strings"
 	"testing"
@@ -119,6 +120,17 @@ func TestServersOfTheEnvironment(t *testing.T) {
 	}
 	_, stderr, code := run(t, "", "topic", "list", "--kafka", "127.0.0.1:1")
 	oneClearLine(t, "a flag is before the environment", stderr, code, "no Kafka server answers at 127.0.0.1:1:")
+}
+
+// TestSilentServer: one that takes connections and says nothing is no Kafka server.
+func TestSilentServer(t *testing.T) {
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", anyPort)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, stderr, code := run(t, "", "topic", "list", "--kafka", l.Addr().String())
+	oneClearLine(t, "silence", stderr, code, "(silence for 5s: is that the port of Kafka's protocol?)")
 }
 
 // TestCompletion: as a shell asks for it, of a cluster that is there and one that is not.

@@ -47,10 +47,16 @@ func (c *client) open(ctx context.Context, opts ...kgo.Opt) (*kgo.Client, error)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(len(seeds))*connectTimeout)
+	ping, cancel := context.WithTimeout(ctx, time.Duration(len(seeds))*connectTimeout)
 	defer cancel()
-	if err := cl.Ping(ctx); err != nil {
+	if err := cl.Ping(ping); err != nil {
 		cl.Close()
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case errors.Is(err, context.DeadlineExceeded):
+			err = fmt.Errorf("silence for %s: is that the port of Kafka's protocol?", connectTimeout)
+		}
 		return nil, fmt.Errorf("no Kafka server answers at %s: start one with siltstone dev, or name another with --kafka (%w)", strings.Join(seeds, " or "), err)
 	}
 	return cl, nil

@@ -43,12 +43,12 @@ func newConsume() *cobra.Command {
 		Short: "Print the records of a topic, and go on as they come",
 		Long: `Print the records of a topic, and go on as they come, until Ctrl-C.
 
---from says where to begin, --until where to stop: beginning, end, an offset, or
-a time: 2026-01-31T08:00:00Z, 2026-01-31T08:00 or 2026-01-31 (as clocks are
-here), 90m or 7d ago, or @ and milliseconds since 1970. Times are those of the
-records. Where these are not in order, --from passes over older records, and
---until stops at the first that is not older. With --until a partition that ends
-before is read to its end as it is now.
+--from says where to begin, --until where to stop: beginning (or earliest), end
+(or latest), an offset, or a time: 2026-01-31T08:00:00Z, 2026-01-31T08:00 or
+2026-01-31 (as clocks are here), 90m or 7d ago, or @ and milliseconds since 1970.
+Times are those of the records. Where these are not in order, --from passes over
+older records, and --until stops at the first that is not older. With --until a
+partition that ends before is read to its end as it is now.
 
 A record is its value and a newline, byte for byte, or what these say:
 

@@ -59,7 +59,10 @@ Most clients commit every 5 seconds only, so a longer sample is more exact.`,
 				return err
 			}
 			defer done()
+			begin := time.Now()
+			stop := showProgress(cmd.ErrOrStderr(), "seconds", int64(sample.Seconds()), func() int64 { return int64(time.Since(begin).Seconds()) })
 			groups, err := describeGroups(cmd.Context(), adm, ids, sample)
+			stop()
 			if err != nil {
 				return err
 			}

@@ -51,7 +51,7 @@ func newGroupList(c *client) *cobra.Command {
 				fmt.Fprintf(cmd.OutOrStdout(), "no group is %s\n", strings.Join(wanted, " or "))
 				return nil
 			case len(groups) == 0:
-				fmt.Fprintln(cmd.OutOrStdout(), "no groups yet: a consumer with a group.id makes one")
+				fmt.Fprintln(cmd.OutOrStdout(), "no groups yet: a consumer with a group.id makes one, such as siltstone consume TOPIC --group NAME")
 				return nil
 			}
 			var rows [][]string

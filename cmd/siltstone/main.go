@@ -39,6 +39,9 @@ func untilInterrupted() context.Context {
 	return ctx
 }
 
+// errInterrupted is why a command fails that does not go on until it is interrupted.
+var errInterrupted = errors.New("interrupted before it was done")
+
 // run is main without the process: it returns the exit code, after an error
 // that it prints as one line.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -56,11 +59,14 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		fmt.Fprintf(stderr, "siltstone: %v (see %s --help)\n", err, see)
 		return exitUsage
 	}
-	if err != nil && !errors.Is(err, syscall.EPIPE) {
-		fmt.Fprintf(stderr, "siltstone: %v\n", err)
-		return exitError
+	switch {
+	case err == nil, errors.Is(err, syscall.EPIPE):
+		return 0
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		err = errInterrupted
 	}
-	return 0
+	fmt.Fprintf(stderr, "siltstone: %v\n", err)
+	return exitError
 }
 
 // helpColumns is how wide help may be.

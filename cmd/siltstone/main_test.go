@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"strings"
 	"syscall"
@@ -211,6 +212,18 @@ func TestErrors(t *testing.T) {
 	out.Reset()
 	if code := run(t.Context(), []string{"version", "--json"}, nil, gone{}, &errs); code != 0 || errs.Len() > 0 {
 		t.Errorf("where nobody reads: code %d, %q", code, errs.String())
+	}
+}
+
+// TestInterrupted: what is interrupted says so in people's words.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, args := range []string{"topic list", "group describe g", "consume t", "produce t"} {
+		var out, errs bytes.Buffer
+		if code := run(ctx, strings.Fields(args+" --kafka 127.0.0.1:1"), strings.NewReader(""), &out, &errs); code != exitError || errs.String() != "siltstone: interrupted before it was done\n" {
+			t.Errorf("%s: code %d, %q", args, code, errs.String())
+		}
 	}
 }
 

@@ -32,9 +32,9 @@ const (
 // milliseconds are marked.
 func parsePosition(flag, s string, now time.Time) (position, error) {
 	switch s {
-	case "beginning":
+	case "beginning", "earliest":
 		return position{at: atBeginning}, nil
-	case "end":
+	case "end", "latest":
 		return position{at: atEnd}, nil
 	}
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil && n >= 0 {
@@ -43,7 +43,7 @@ func parsePosition(flag, s string, now time.Time) (position, error) {
 	if millis, err := parseTime(strings.TrimPrefix(s, "@"), now); err == nil {
 		return position{atTime, millis}, nil
 	}
-	return position{}, usagef("--%s is beginning, end, %s; not %q", flag, positionSyntax, s)
+	return position{}, usagef("--%s is beginning (or earliest), end (or latest), %s; not %q", flag, positionSyntax, s)
 }
 
 // within is where a position is in a log; timed is where its time is.

@@ -38,7 +38,9 @@ func TestParsePosition(t *testing.T) {
 	now := time.UnixMilli(1769846400000).UTC()
 	for in, want := range map[string]position{
 		"beginning":            {at: atBeginning},
+		"earliest":             {at: atBeginning},
 		"end":                  {at: atEnd},
+		"latest":               {at: atEnd},
 		"0":                    {atOffset, 0},
 		"1769846400000":        {atOffset, 1769846400000},
 		"@1769846400000":       {atTime, 1769846400000},
