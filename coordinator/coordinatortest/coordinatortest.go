@@ -14,6 +14,20 @@ type Store func(t *testing.T) coordinator.Coordinator
 
 // Run runs the suite. fresh makes a store that nothing else uses.
 func Run(t *testing.T, fresh func(t *testing.T) Store) {
+	run(t, fresh, counts{trimmed: 10_000, writers: 8, wins: 25})
+}
+
+// RunFew is Run with fewer calls where there are thousands, for a store across
+// a network.
+func RunFew(t *testing.T, fresh func(t *testing.T) Store) {
+	run(t, fresh, counts{trimmed: 300, writers: 4, wins: 8})
+}
+
+// counts are how many slots a trim deletes, and how many writers win how many
+// slots of one ledger each.
+type counts struct{ trimmed, writers, wins int }
+
+func run(t *testing.T, fresh func(t *testing.T) Store, n counts) {
 	for _, test := range []struct {
 		name string
 		run  func(t *testing.T, open Store)
@@ -27,8 +41,8 @@ func Run(t *testing.T, fresh func(t *testing.T) Store) {
 		{"data is copied", dataCopied},
 		{"trim", trim},
 		{"a trimmed slot", trimmedSlot},
-		{"trim of many", trimMany},
-		{"many writers, one winner", manyWriters},
+		{"trim of many", n.trimMany},
+		{"many writers, one winner", n.manyWriters},
 		{"registers", registers},
 		{"what cannot be a register", badPuts},
 		{"tombstones", tombstones},

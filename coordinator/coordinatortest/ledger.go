@@ -296,9 +296,9 @@ func trimmedSlot(t *testing.T, open Store) {
 	wantGap(t, c, "a", 1)
 }
 
-func trimMany(t *testing.T, open Store) {
+func (of counts) trimMany(t *testing.T, open Store) {
 	c := opened(t, open)
-	const n = 10_000
+	n := coordinator.Seq(of.trimmed)
 	appendMany(t, c, "a", entries(1, n))
 	mustTrim(t, c, "a", n-3)
 	wantFloor(t, c, "a", n-3)
@@ -307,9 +307,9 @@ func trimMany(t *testing.T, open Store) {
 	wantGap(t, c, "a", n-4)
 }
 
-func manyWriters(t *testing.T, open Store) {
+func (of counts) manyWriters(t *testing.T, open Store) {
 	c := opened(t, open)
-	const writers, each = 8, 25
+	writers, each := of.writers, of.wins
 	won := make([][]coordinator.Seq, writers)
 	var wg sync.WaitGroup
 	for w := range writers {
