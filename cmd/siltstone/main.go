@@ -103,6 +103,7 @@ called in a wrong way, and has done nothing; 130 where a second Ctrl-C ends it.`
 		newConsume(),
 		newGroup(),
 		newCluster(),
+		newCost(),
 		newSegment(),
 		newCheck(),
 		newCompletion(),

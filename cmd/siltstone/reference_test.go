@@ -38,6 +38,7 @@ var printedAsJSON = map[string]any{
 	"siltstone segment dump":         []dumpedSegment{},
 	"siltstone segment verify":       []verifiedSegment{},
 	"siltstone check":                check.Report{},
+	"siltstone cost":                 bill{},
 	"siltstone version":              buildVersion{},
 }
 
