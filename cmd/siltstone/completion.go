@@ -21,7 +21,7 @@ func newCompletion() *cobra.Command {
 		Short: "Print what a shell needs to complete commands, flags, topics and groups",
 		Long: `Print what a shell needs to complete commands, flags and their values: bash,
 fish, powershell or zsh. Names of topics and groups come from the cluster that
---kafka names, if it answers within a second.`,
+--kafka names, or SILTSTONE_KAFKA, if it answers within a second.`,
 		Example: "  source <(siltstone completion bash)       # in ~/.bashrc, for good\n" +
 			"  source <(siltstone completion zsh)        # in ~/.zshrc, after compinit\n" +
 			"  siltstone completion fish | source        # in ~/.config/fish/config.fish",

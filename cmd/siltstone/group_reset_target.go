@@ -28,7 +28,7 @@ func (to *resetTarget) register(cmd *cobra.Command) {
 	f.BoolVar(&to.earliest, "to-earliest", false, "to where each log starts")
 	f.BoolVar(&to.latest, "to-latest", false, "to where each log ends")
 	f.Int64Var(&to.at, "to-offset", 0, "to this `offset`")
-	f.StringVar(&to.time, "to-time", "", "to the first record of a `time` or later: "+timeSyntax+", or milliseconds since 1970")
+	f.StringVar(&to.time, "to-time", "", "to the first record of a `time` or later, like "+timeSyntax+", or milliseconds since 1970")
 	f.Int64Var(&to.shift, "shift-by", 0, "by so many `records`, back if it is below 0")
 }
 
@@ -46,7 +46,7 @@ func (to *resetTarget) check(given func(flag string) bool) (err error) {
 		return usagef("--to-offset %d is below 0", to.at)
 	case to.flag == "to-time":
 		if to.millis, err = parseTime(to.time, time.Now()); err != nil {
-			return usagef("--to-time is %s, or milliseconds since 1970; not %q", timeSyntax, to.time)
+			return usagef("--to-time is like %s, or milliseconds since 1970; not %q", timeSyntax, to.time)
 		}
 	}
 	return nil

@@ -24,8 +24,8 @@ const (
 )
 
 const (
-	timeSyntax     = "a time like 2026-01-31T08:00:00Z, or here like 2026-01-31T08:00 or 2026-01-31, how long ago like 90m or 7d"
-	positionSyntax = "an offset, " + timeSyntax + ", or @ and milliseconds since 1970"
+	timeSyntax     = "2026-01-31T08:00:00Z, 2026-01-31T08:00 or 2026-01-31 as clocks are here, 90m or 7d ago"
+	positionSyntax = "an offset, a time like " + timeSyntax + ", or @ and milliseconds since 1970"
 )
 
 // parsePosition reads the value of a flag. Numbers are offsets, so times in
