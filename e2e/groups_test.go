@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -48,18 +47,6 @@ type team struct {
 	committed map[int32]int64 // next offset, once the commit is acknowledged
 	faults    []string
 	moved     int // partitions that were assigned, revoked or lost
-	unreached int // times that a member gave up to reach the server, and was to join again
-}
-
-// OnGroupManageError is the client's: a member has left its generation for
-// another reason than that the server said so.
-func (g *team) OnGroupManageError(err error) {
-	if _, said := errors.AsType[*kerr.Error](err); said {
-		return
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.unreached++
 }
 
 type teammate struct {
@@ -93,7 +80,7 @@ func (g *team) join(t *testing.T, opts ...kgo.Opt) *teammate {
 		kgo.BlockRebalanceOnPoll(), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.HeartbeatInterval(200 * time.Millisecond),
 		kgo.AlwaysRetryEOF(), // a server that restarts closes connections
 		kgo.Dialer(dialPatiently(t.Context())),
-		kgo.OnPartitionsAssigned(move(true)), kgo.OnPartitionsRevoked(move(false)), kgo.OnPartitionsLost(move(false)), kgo.WithHooks(g),
+		kgo.OnPartitionsAssigned(move(true)), kgo.OnPartitionsRevoked(move(false)), kgo.OnPartitionsLost(move(false)),
 	}, g.opts, opts)...)
 	if err != nil {
 		t.Fatal(err)
@@ -178,18 +165,12 @@ type standing struct {
 	generations []int32 // of the members
 	ids         []string
 	moved       int
-	unreached   int
 }
 
 // wantSame compares a team with what it was before a restart: it is in the same
-// generation. Where the restart took longer than a client tries, that joins
-// again, as who it was.
+// generation.
 func (st standing) wantSame(t *testing.T, what string, before standing) {
 	t.Helper()
-	if st.unreached > before.unreached {
-		t.Logf("%s: members could not reach the server in time", what)
-		before.moved, before.generations, before.unreached = st.moved, st.generations, st.unreached
-	}
 	if diff := cmp.Diff(before, st, cmp.AllowUnexported(standing{})); diff != "" {
 		t.Errorf("%s (-before +after):\n%s", what, diff)
 	}
@@ -205,7 +186,7 @@ func (g *team) rest(t *testing.T, partitions int) standing {
 	eventually(t, fmt.Sprintf("%d members of %s share %d partitions", len(g.members), g.topic, partitions), func() bool {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		st = standing{moved: g.moved, unreached: g.unreached}
+		st = standing{moved: g.moved}
 		all, least := 0, partitions
 		for _, m := range g.members {
 			owned := 0
@@ -315,7 +296,7 @@ func TestGroupsRestart(t *testing.T) {
 					restarts[i%2].end(g.s, t)
 					g.s = g.s.again(t)
 					g.join(t, member(i%2)...)
-					if after := g.rest(t, partitions); !slices.Equal(after.generations, before.generations) && after.unreached == before.unreached {
+					if after := g.rest(t, partitions); !slices.Equal(after.generations, before.generations) {
 						t.Errorf("generation %d after a static member restarted, %d before", after.generations, before.generations)
 					}
 				} else {
