@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"os/exec"
 	"strings"
 	"testing"
@@ -126,12 +127,12 @@ func TestHTTPHostile(t *testing.T) {
 			}
 			well.wantNoErrors(t)
 			eventually(t, "HTTP is served", func() bool {
-				resp, err := webClient.Get("http://" + s.http + "/healthy") //nolint:noctx // the client has a timeout
+				resp, err := webClient.Get("http://" + s.http + "/healthy")
 				if err != nil {
 					return false
 				}
 				resp.Body.Close()
-				return resp.StatusCode == 200
+				return resp.StatusCode == http.StatusOK
 			})
 		})
 	}
