@@ -119,6 +119,9 @@ func (p *producer) run(cmd *cobra.Command, to *client, files []string) error {
 	}
 	p.limitBytes.Store(int32(limitBytes))
 	in := input{rules: p.rules, limitBytes: limitBytes, stdin: cmd.InOrStdin(), files: files}
+	if len(files) == 0 && isTerminal(in.stdin) {
+		fmt.Fprintln(cmd.ErrOrStderr(), "siltstone: a line is a record, and Ctrl-D ends")
+	}
 	stop := showProgress(cmd.ErrOrStderr(), progressBytes, in.size(), in.done.Load)
 	p.stall.say = sayOn(cmd.ErrOrStderr(), "the server to take records", "it has not answered yet")
 	err = p.send(ctx, cl, &in)

@@ -38,9 +38,29 @@ func TestProgressIsQuiet(t *testing.T) {
 	if isTerminal(w) || isTerminal(&bytes.Buffer{}) {
 		t.Error("a pipe or a buffer is taken for a terminal")
 	}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	if isTerminal(null) {
+		t.Error("/dev/null is taken for a terminal")
+	}
 	called := false
 	showProgress(w, "records", 1, func() int64 { called = true; return 0 })()
 	if called {
 		t.Error("progress of what nobody sees is asked for")
+	}
+}
+
+// TestIsTerminal: the side of a terminal that programs hold is one, too.
+func TestIsTerminal(t *testing.T) {
+	terminal, err := os.Open("/dev/ptmx")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer terminal.Close()
+	if !isTerminal(terminal) {
+		t.Error("a terminal is taken for none")
 	}
 }
