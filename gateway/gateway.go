@@ -34,7 +34,7 @@ func New(o Options) (http.Handler, error) {
 	h.route(mux, map[string]http.HandlerFunc{
 		"/healthy": healthy,
 		"/ready":   h.ready,
-		"/metrics": promhttp.HandlerFor(o.Gatherer, promhttp.HandlerOpts{EnableOpenMetrics: true}).ServeHTTP,
+		"/metrics": h.metricsPage(promhttp.HandlerFor(o.Gatherer, promhttp.HandlerOpts{EnableOpenMetrics: true, DisableCompression: true})),
 	})
 	return mux, nil
 }

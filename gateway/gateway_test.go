@@ -56,6 +56,34 @@ func TestHandler(t *testing.T) {
 	}
 }
 
+// broken is a metric that cannot be told.
+type broken struct{ *prometheus.Desc }
+
+func (b broken) Describe(to chan<- *prometheus.Desc) { to <- b.Desc }
+func (b broken) Collect(to chan<- prometheus.Metric) {
+	to <- prometheus.NewInvalidMetric(b.Desc, errors.New("out of order"))
+}
+
+// TestMetricsPage: in the form and the coding that is asked for, or an error
+// that is none of 200.
+func TestMetricsPage(t *testing.T) {
+	f := start(t)
+	plain := f.do("GET", "/metrics", "").ok()
+	for _, coding := range []string{"gzip", "zstd"} {
+		got := f.do("GET", "/metrics", "", "Accept-Encoding", coding).ok()
+		if text := decompressed(t, got.header.Get("Content-Encoding"), got.body); got.header.Get("Content-Encoding") != coding ||
+			!strings.Contains(text, `siltstone_gateway_requests_total{route="metrics",status="2xx"}`) || len(text) < len(plain.body) {
+			t.Errorf("%v, %s", got.header, text)
+		}
+	}
+	f.do("GET", "/metrics", "", "Accept", "application/openmetrics-text;version=1.0.0").ok()
+	if m := f.do("GET", "/metrics", "").ok().body; !strings.Contains(m, "siltstone_gateway_request_memory_bytes 0\n") {
+		t.Errorf("memory is still held: %s", m)
+	}
+	f.registry.MustRegister(broken{prometheus.NewDesc("siltstone_test_broken", "Broken.", nil, nil)})
+	f.do("GET", "/metrics", "").want(500, 50001, "out of order")
+}
+
 func fetch(t *testing.T, method, url string) reply {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)

@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"bytes"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -69,6 +71,39 @@ func (h *handler) measured(route string, next http.Handler) http.Handler {
 		h.metrics.requests.WithLabelValues(route, m.class()).Inc()
 	})
 }
+
+// metricsPage answers with what a handler writes, made by a few at a time.
+func (h *handler) metricsPage(page http.Handler) http.HandlerFunc {
+	return h.answer(func(h *handler, w http.ResponseWriter, r *http.Request) error {
+		made := &inMemory{ResponseWriter: w}
+		if err := h.turn(r.Context()); err != nil {
+			return err
+		}
+		page.ServeHTTP(made, r)
+		h.turnOver()
+		if made.failed {
+			return fmt.Errorf("metrics: %s", made.body.String())
+		}
+		hold := holding{of: &h.memory}
+		defer hold.release()
+		if err := hold.grow(made.body.Len()); err != nil {
+			return err
+		}
+		w.Header().Add("Vary", "Accept-Encoding")
+		h.writeBody(w, r, &hold, made.body.Bytes())
+		return nil
+	})
+}
+
+// inMemory keeps an answer.
+type inMemory struct {
+	http.ResponseWriter
+	body   bytes.Buffer
+	failed bool
+}
+
+func (m *inMemory) WriteHeader(status int)      { m.failed = status != http.StatusOK }
+func (m *inMemory) Write(b []byte) (int, error) { return m.body.Write(b) }
 
 // measuring notes what is answered.
 type measuring struct {

@@ -8,10 +8,12 @@ package gateway
 import (
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"sort"
+	"strconv"
 	"sync"
 	"time"
 
@@ -57,18 +59,46 @@ func (h *handler) listTopics(w http.ResponseWriter, r *http.Request) error {
 		from = 0
 	}
 	page := all[from:min(len(all), from+int(min(limit, mostTopics)))]
-	answer := struct {
-		Topics []topicShown `json:"topics"`
-		Next   *string      `json:"next_after"` // null: these were the last
-	}{Topics: make([]topicShown, len(page))}
-	for i, t := range page {
-		answer.Topics[i] = shown(t)
+	hold := holding{of: &h.memory}
+	defer hold.release()
+	text, n, err := h.topicsPage(page, &hold)
+	if err != nil {
+		return err
 	}
-	if from+len(page) < len(all) && len(page) > 0 {
-		answer.Next = &page[len(page)-1].Name
+	next := "null" // these were the last
+	if n > 0 && from+n < len(all) {
+		next = strconv.Quote(page[n-1].Name) // of letters and digits
 	}
-	writeJSON(w, http.StatusOK, answer)
+	w.Header().Set("Content-Type", typeJSON)
+	w.Header().Add("Vary", "Accept-Encoding")
+	h.writeBody(w, r, &hold, []byte(`{"topics":[`), text, []byte(`],"next_after":`+next+"}\n"))
 	return nil
+}
+
+// topicsPage is as many topics as there is room for, at least one.
+func (h *handler) topicsPage(topics []*topic.Topic, hold *holding) (text []byte, n int, err error) {
+	for i, t := range topics {
+		one, err := json.Marshal(shown(t))
+		if err != nil {
+			return nil, 0, err
+		}
+		if i > 0 && len(text)+1+len(one) > h.limits.ReplyBytes {
+			return text, i, nil
+		}
+		longer := text
+		if i > 0 {
+			longer = append(longer, ',')
+		}
+		longer = append(longer, one...)
+		if err := hold.grow(cap(longer) - cap(text)); err != nil {
+			if i > 0 { // what there is goes out, and makes room
+				return text, i, nil
+			}
+			return nil, 0, err
+		}
+		text = longer
+	}
+	return text, len(topics), nil
 }
 
 func (h *handler) showTopic(w http.ResponseWriter, r *http.Request) error {

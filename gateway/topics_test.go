@@ -3,6 +3,7 @@ package gateway
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -120,4 +121,45 @@ func TestListTopics(t *testing.T) {
 		}
 	}
 	f.do("GET", "/api/v1/topics?limit=0", "").want(400, 40001, "limit")
+}
+
+// TestListTopicsLimits: a page ends where a reply does, and has one topic at least.
+func TestListTopicsLimits(t *testing.T) {
+	f := start(t, limits(func(l *Limits) { l.ReplyBytes = 300 }))
+	var want, got []string
+	for i := range 7 {
+		want = append(want, fmt.Sprint(i, strings.Repeat("x", i*30)))
+		f.create(want[i], 1)
+	}
+	most := 0
+	for after := ""; len(got) < len(want); {
+		var p struct {
+			Topics []topicShown
+			Next   *string `json:"next_after"`
+		}
+		if err := json.Unmarshal([]byte(f.do("GET", "/api/v1/topics?after="+after, "").ok().body), &p); err != nil || len(p.Topics) == 0 {
+			t.Fatalf("after %s: %v, %+v", after, err, p)
+		}
+		for _, s := range p.Topics {
+			got = append(got, s.Name)
+		}
+		most = max(most, len(p.Topics))
+		if (p.Next == nil) != (len(got) == len(want)) {
+			t.Fatalf("after %s: %+v", after, p)
+		}
+		after = got[len(got)-1]
+	}
+	if diff := cmp.Diff(want, got); diff != "" || most != 2 {
+		t.Errorf("%d on a page; (-want +got):\n%s", most, diff)
+	}
+	f = start(t, limits(func(l *Limits) { l.BodyBytes, l.MemoryBytes = 100, 600 }))
+	for _, name := range want {
+		f.create(name, 1)
+	}
+	if got := f.do("GET", "/api/v1/topics", "").ok().body; !strings.Contains(got, `"next_after":"1xx`) && !strings.Contains(got, `"next_after":"2xx`) {
+		t.Errorf("with little memory: %s", got)
+	}
+	f = start(t, limits(func(l *Limits) { l.BodyBytes, l.MemoryBytes = 10, 60 }))
+	f.create("t", 1)
+	f.do("GET", "/api/v1/topics", "").want(503, 50305, "memory")
 }
