@@ -3,12 +3,15 @@ package gateway
 import (
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/siltstone-io/siltstone"
 )
 
 func TestHandler(t *testing.T) {
@@ -82,6 +85,36 @@ func TestMetricsPage(t *testing.T) {
 	}
 	f.registry.MustRegister(broken{prometheus.NewDesc("siltstone_test_broken", "Broken.", nil, nil)})
 	f.do("GET", "/metrics", "").want(500, 50001, "out of order")
+}
+
+// TestPanic: a fault of ours is an error of one request, and in the log.
+func TestPanic(t *testing.T) {
+	var log strings.Builder
+	f := start(t, func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	f.create("t", 1)
+	f.log.fail = func(siltstone.TopicPartition) error { panic("a hole") }
+	f.do("GET", recordsOf, "").want(500, 50001, "a fault of the server")
+	if !strings.Contains(log.String(), "a hole") || !strings.Contains(log.String(), "gateway_test.go") {
+		t.Errorf("logged: %s", log.String())
+	}
+	if m := f.do("GET", "/metrics", "").ok().body; !strings.Contains(m, `siltstone_gateway_requests_total{route="partition_records",status="5xx"} 1`) {
+		t.Errorf("%s", m)
+	}
+	h := newHandler(Options{Logger: slog.New(slog.DiscardHandler), Limits: Limits{MemoryBytes: 1}})
+	half := h.measured("other", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		writeText(w, "half")
+		panic("a hole")
+	}))
+	server := httptest.NewServer(half)
+	defer server.Close()
+	resp, err := http.Get(server.URL)
+	if err == nil {
+		_, err = io.ReadAll(resp.Body)
+		resp.Body.Close()
+	}
+	if err == nil {
+		t.Error("half an answer looks whole")
+	}
 }
 
 func fetch(t *testing.T, method, url string) reply {

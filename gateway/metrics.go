@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -63,7 +64,7 @@ func (h *handler) measured(route string, next http.Handler) http.Handler {
 		defer inFlight.Dec()
 		w.Header().Set("Cache-Control", "no-store")
 		m := &measuring{ResponseWriter: w}
-		next.ServeHTTP(m, r)
+		h.serve(next, m, r)
 		seconds.Observe(time.Since(begin).Seconds())
 		if r.Method != http.MethodHead { // whose body the server drops
 			h.metrics.sent.Add(float64(m.bytes))
@@ -72,17 +73,29 @@ func (h *handler) measured(route string, next http.Handler) http.Handler {
 	})
 }
 
+// serve serves, and outlives a panic. So does net/http, but it tells only the
+// log that has what clients do wrong.
+func (h *handler) serve(next http.Handler, m *measuring, r *http.Request) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		h.logger.Error("request panicked", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+		if m.status != 0 {
+			panic(http.ErrAbortHandler) // half an answer must not look whole
+		}
+		writeError(m, http.StatusInternalServerError, Error{Number: 50001, Code: "internal", Message: "a fault of the server; its log says more"})
+	}()
+	next.ServeHTTP(m, r)
+}
+
 // metricsPage answers with what a handler writes, made by a few at a time.
 func (h *handler) metricsPage(page http.Handler) http.HandlerFunc {
 	return h.answer(func(h *handler, w http.ResponseWriter, r *http.Request) error {
 		made := &inMemory{ResponseWriter: w}
-		if err := h.turn(r.Context()); err != nil {
+		if err := h.makeInTurn(page, made, r); err != nil {
 			return err
-		}
-		page.ServeHTTP(made, r)
-		h.turnOver()
-		if made.failed {
-			return fmt.Errorf("metrics: %s", made.body.String())
 		}
 		hold := holding{of: &h.memory}
 		defer hold.release()
@@ -93,6 +106,18 @@ func (h *handler) metricsPage(page http.Handler) http.HandlerFunc {
 		h.writeBody(w, r, &hold, made.body.Bytes())
 		return nil
 	})
+}
+
+func (h *handler) makeInTurn(page http.Handler, made *inMemory, r *http.Request) error {
+	if err := h.turn(r.Context()); err != nil {
+		return err
+	}
+	defer h.turnOver()
+	page.ServeHTTP(made, r)
+	if made.failed {
+		return fmt.Errorf("metrics: %s", made.body.String())
+	}
+	return nil
 }
 
 // inMemory keeps an answer.
@@ -139,6 +164,9 @@ func (m *measuring) WriteHeader(status int) {
 }
 
 func (m *measuring) Write(b []byte) (int, error) {
+	if m.status == 0 {
+		m.status = http.StatusOK
+	}
 	n, err := m.ResponseWriter.Write(b)
 	m.bytes += int64(n)
 	return n, err

@@ -47,18 +47,23 @@ func newWeb(engine *agent.Agent, log *slog.Logger, metrics *prometheus.Registry,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelInfo),
-		ConnState:         atMost(maxWebConnections),
+		ConnState:         atMost(maxWebConnections, log),
 	}, nil
 }
 
-// atMost closes connections beyond so many.
-func atMost(most int64) func(net.Conn, http.ConnState) {
-	var open atomic.Int64
+// atMost closes connections beyond so many, and says so once a minute at most.
+func atMost(most int64, log *slog.Logger) func(net.Conn, http.ConnState) {
+	var open, quiet atomic.Int64 // quiet: until when, in ns
 	return func(c net.Conn, s http.ConnState) {
 		switch s {
 		case http.StateNew:
-			if open.Add(1) > most {
-				_ = c.Close() // the server meets it, and says that it is closed
+			if open.Add(1) <= most {
+				return
+			}
+			_ = c.Close() // the server meets it, and says that it is closed
+			now, until := time.Now().UnixNano(), quiet.Load()
+			if now >= until && quiet.CompareAndSwap(until, now+int64(time.Minute)) {
+				log.Warn("too many HTTP connections: further ones are closed at once", "open", most)
 			}
 		case http.StateClosed, http.StateHijacked:
 			open.Add(-1)
