@@ -61,6 +61,10 @@ var (
 	ErrNotFound = errors.New("no such object")
 	ErrRange    = errors.New("range starts past the object")
 	ErrKey      = errors.New("not an object key")
+	// ErrRefused: the store will not do it until somebody changes permissions,
+	// credentials or settings, or makes the bucket. What passes by itself is
+	// siltstone.ErrUnavailable.
+	ErrRefused = errors.New("the store refuses")
 )
 
 // Limits of keys: S3's 1,024 bytes with room for a prefix, and a file name's.
