@@ -20,6 +20,8 @@ const (
 	// directBytes is from what size on. Below it the cache costs little, and
 	// a request to the disk for itself costs more.
 	directBytes = 1 << 20
+	// directRead is the least that is read so, of an object that was written so.
+	directRead = 64 << 10
 	// directBuffer is how much is written at once.
 	directBuffer = 1 << 20
 	// blockBytes is what positions, lengths and memory are multiples of: the
@@ -118,9 +120,9 @@ func (r *bodyReader) fill(p []byte) (n int) {
 	return n
 }
 
-// readRange reads the bytes [from, to) of a file that has them.
-func readRange(f *os.File, from, to int64) ([]byte, error) {
-	if to-from >= directBytes && setDirect(f, true) {
+// readRange reads the bytes [from, to) of an object of a size that has them.
+func readRange(f *os.File, size, from, to int64) ([]byte, error) {
+	if size >= directBytes && to-from >= directRead && setDirect(f, true) {
 		start := from / blockBytes * blockBytes
 		end := (to + blockBytes - 1) / blockBytes * blockBytes
 		data := aligned(end - start)

@@ -42,7 +42,7 @@ func TestLargeObjects(t *testing.T) {
 			if onDisk, err := os.ReadFile(filepath.Join(b.dir, key)); err != nil || !bytes.Equal(onDisk, want) {
 				t.Fatalf("the file has %d other bytes (%v)", len(onDisk), err)
 			}
-			for _, r := range [][2]int64{{0, -1}, {1, -1}, {blockBytes - 1, -1}, {blockBytes, size}, {-(size - 3), 0}, {size - 5, -1}, {7, size - 9}, {0, size - 1}} {
+			for _, r := range [][2]int64{{0, -1}, {1, -1}, {blockBytes - 1, -1}, {blockBytes, size}, {-(size - 3), 0}, {size - 5, -1}, {7, size - 9}, {0, size - 1}, {5, directRead - 1}, {5, directRead}, {size - directRead - 7, directRead + 1}} {
 				from, to, err := bucket.Span(size, r[0], r[1])
 				if err != nil {
 					t.Fatal(err)

@@ -42,7 +42,7 @@ func (b *Bucket) read(key string, off, n int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readRange(f, from, to)
+	return readRange(f, info.Size(), from, to)
 }
 
 // Size implements bucket.Bucket.
