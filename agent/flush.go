@@ -68,7 +68,7 @@ func (c *core) flushDue() time.Time {
 		if at := c.waitingFrom.Add(f.Wait); at.Before(due) {
 			due = at
 		}
-		if f.Eager && c.uploading == 0 {
+		if f.Eager && !c.flushing() {
 			due = c.now
 		}
 	}
@@ -76,6 +76,11 @@ func (c *core) flushDue() time.Time {
 		due = c.now
 	}
 	return due
+}
+
+// flushing says whether an object is being uploaded or committed.
+func (c *core) flushing() bool {
+	return c.uploading > 0 || slices.ContainsFunc(c.shards[:], func(s *ledShard) bool { return len(s.objects) > 0 })
 }
 
 // flush cuts what is buffered into objects, and uploads them, if it is time.

@@ -58,7 +58,9 @@ type Flush struct {
 	Wait time.Duration
 	// Interval is how old a batch may become that nobody waits for.
 	Interval time.Duration
-	// Eager starts a flush as soon as somebody waits and no upload is in flight.
+	// Eager starts a flush as soon as somebody waits and the one before it is
+	// committed. Who waits for that one comes again once it is answered: a
+	// flush beside it would split clients into two halves, with twice the work.
 	Eager bool
 	// Uploads bounds the uploads in flight.
 	Uploads int
