@@ -36,6 +36,11 @@ var layers = []struct {
 	{0, "tiered/bucket/memory", ". tiered/bucket"},
 	{0, "tiered/bucket/faulty", ". tiered/bucket"},
 	{0, "tiered/bucket/buckettest", ". tiered/bucket"},
+	{0, "tiered/bucket/remote", ". tiered/bucket"},
+	{0, "tiered/bucket/s3", ". tiered/bucket tiered/bucket/remote"},
+	{0, "tiered/bucket/minio", ". tiered/bucket tiered/bucket/remote"},
+	{0, "tiered/bucket/retry", ". tiered/bucket"},
+	{0, "tiered/bucket/open", ". tiered/bucket tiered/bucket/remote tiered/bucket/s3 tiered/bucket/minio tiered/bucket/local tiered/bucket/retry"},
 	{0, "coordinator", "."},
 	{0, "coordinator/dynamo", ". coordinator"},
 	{0, "coordinator/embedded", ". coordinator"},
@@ -66,6 +71,7 @@ var layers = []struct {
 	{6, "bench", ". internal/... kafka/... gateway/... agent/... tiered/... coordinator/..."},
 	{6, "e2e", ". internal/... kafka/... gateway/... agent/... tiered/... coordinator/..."},
 	{6, "spec", ""},
+	{6, "tiered/bucket/remote/remotetest", ". tiered/bucket tiered/bucket/remote tiered/bucket/buckettest tiered/bucket/faulty localstack/servers"},
 	{6, "localstack", "localstack/..."},
 	{6, "localstack/servers", ""},
 	{6, "localstack/faultproxy", ""},
@@ -74,7 +80,7 @@ var layers = []struct {
 // testSupport may be imported by any test, whatever its row.
 const testSupport = "internal/planted tiered/bucket/memory tiered/bucket/local tiered/bucket/faulty tiered/bucket/buckettest " +
 	"coordinator/memory coordinator/embedded coordinator/faulty coordinator/coordinatortest " +
-	"localstack/servers localstack/faultproxy"
+	"localstack/servers localstack/faultproxy tiered/bucket/remote/remotetest"
 
 // outside says which packages may import a module of others. Tests may import any.
 var outside = []struct{ module, importers string }{
@@ -83,6 +89,7 @@ var outside = []struct{ module, importers string }{
 	{"github.com/dustin/go-humanize", "cmd/siltstone bench"},
 	{"github.com/google/go-cmp", "tiered/bucket/buckettest coordinator/coordinatortest sim"},
 	{"github.com/klauspost/compress", "gateway kafka/batch"},
+	{"github.com/minio/minio-go/v7", "tiered/bucket/minio localstack/..."},
 	{"github.com/pierrec/lz4/v4", "kafka/batch"},
 	{"github.com/prometheus/client_golang", "agent kafka gateway tiered/... coordinator/... cmd/siltstone"},
 	{"github.com/prometheus/client_model", "cmd/siltstone"},

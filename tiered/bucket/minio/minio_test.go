@@ -1,0 +1,22 @@
+package minio_test
+
+import (
+	"testing"
+
+	"github.com/siltstone-io/siltstone/tiered/bucket/minio"
+	"github.com/siltstone-io/siltstone/tiered/bucket/remote"
+	"github.com/siltstone-io/siltstone/tiered/bucket/remote/remotetest"
+)
+
+func TestMinIO(t *testing.T) {
+	remotetest.Run(t, func(t *testing.T, l remotetest.Location) *remote.Bucket {
+		b, err := minio.Open(minio.Options{
+			Addr: l.Addr, Bucket: l.Bucket, Prefix: l.Prefix,
+			PartBytes: l.PartBytes, Timeout: l.Timeout, Transport: l.Transport,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	})
+}
