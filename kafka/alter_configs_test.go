@@ -29,11 +29,7 @@ func replaceConfigs(c *client, version int16, validate bool, resources ...kmsg.A
 	q := kmsg.NewPtrAlterConfigsRequest()
 	q.Resources, q.ValidateOnly = resources, validate
 	for _, r := range ask[*kmsg.AlterConfigsResponse](c, version, q).Resources {
-		said := r.ResourceName + " " + errorName(r.ErrorCode)
-		if r.ErrorMessage != nil {
-			said += " " + *r.ErrorMessage
-		}
-		got = append(got, said)
+		got = append(got, outcome(r.ResourceName, r.ErrorCode, r.ErrorMessage))
 	}
 	return got
 }

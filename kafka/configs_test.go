@@ -113,6 +113,15 @@ func alter(kind kmsg.ConfigResourceType, name string, ops ...string) kmsg.Increm
 	return r
 }
 
+// outcome is a name, and what is said of it.
+func outcome(name string, code int16, message *string) string {
+	said := name + " " + errorName(code)
+	if message != nil {
+		said += " " + *message
+	}
+	return said
+}
+
 func TestIncrementalAlterConfigs(t *testing.T) {
 	f := start(t)
 	c := f.dial()
@@ -123,11 +132,7 @@ func TestIncrementalAlterConfigs(t *testing.T) {
 		q.Resources, q.ValidateOnly = resources, validate
 		var got []string
 		for _, r := range ask[*kmsg.IncrementalAlterConfigsResponse](c, version, q).Resources {
-			said := r.ResourceName + " " + errorName(r.ErrorCode)
-			if r.ErrorMessage != nil {
-				said += " " + *r.ErrorMessage
-			}
-			got = append(got, said)
+			got = append(got, outcome(r.ResourceName, r.ErrorCode, r.ErrorMessage))
 		}
 		return got
 	}
