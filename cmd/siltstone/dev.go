@@ -111,6 +111,7 @@ func (d *dev) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	g.Go(func() error { return door.Serve(running, at.kafka) })
 	g.Go(func() error { return serveHTTP(running, web, at.http) })
 	g.Go(func() error { return servePprof(running, at.pprof) })
+	g.Go(func() error { return newRest().watch(running) })
 	g.Go(func() error {
 		return whenReady(running, engine, isNew, func() { greet(stdout, dir, at, s.advertise) })
 	})
