@@ -2,15 +2,11 @@ package gateway
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/siltstone-io/siltstone"
-	"github.com/siltstone-io/siltstone/coordinator"
-	"github.com/siltstone-io/siltstone/coordinator/ledger"
-	"github.com/siltstone-io/siltstone/coordinator/topic"
 	"github.com/siltstone-io/siltstone/kafka/batch"
 )
 
@@ -177,37 +173,4 @@ func (l *fakeLog) OffsetForTime(_ context.Context, tp siltstone.TopicPartition, 
 		}
 	}
 	return siltstone.TimedOffset{Offset: -1, Timestamp: -1, Epoch: -1}, nil
-}
-
-// fakeTopics is the cluster ledger's fold, without the ledger.
-type fakeTopics struct {
-	mu    sync.Mutex
-	state *topic.State
-	seq   coordinator.Seq
-	down  error // what Change says
-}
-
-func (f *fakeTopics) Topics() *topic.View {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.state.View()
-}
-
-func (f *fakeTopics) Change(_ context.Context, decide func(*topic.View) topic.Decision) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.down != nil {
-		return f.down
-	}
-	decide(f.state.View()) // as under the append rule, the first decision may come too late
-	d := decide(f.state.View())
-	if len(d.Body) == 0 {
-		return nil
-	}
-	f.seq++
-	change, err := f.state.Apply(ledger.Entry{Seq: f.seq, Kind: d.Kind, TimeMS: time.Now().UnixMilli(), Body: d.Body})
-	if err != nil || change.Void != "" {
-		return fmt.Errorf("%w: void: %s", err, change.Void)
-	}
-	return nil
 }

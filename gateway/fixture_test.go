@@ -15,6 +15,7 @@ import (
 
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator/topic"
+	"github.com/siltstone-io/siltstone/coordinator/topic/topictest"
 	"github.com/siltstone-io/siltstone/kafka/batch"
 )
 
@@ -26,14 +27,14 @@ func (a agentState) Ready() error { return a.err }
 type fixture struct {
 	t        testing.TB
 	log      *fakeLog
-	topics   *fakeTopics
+	topics   *topictest.Topics
 	registry *prometheus.Registry
 	handler  http.Handler
 }
 
 func start(t testing.TB, change ...func(*Options)) *fixture {
 	t.Helper()
-	f := &fixture{t: t, log: newFakeLog(), topics: &fakeTopics{state: topic.New()}, registry: prometheus.NewRegistry()}
+	f := &fixture{t: t, log: newFakeLog(), topics: topictest.New(), registry: prometheus.NewRegistry()}
 	o := Options{
 		Agent: agentState{}, Log: f.log, Topics: f.topics, Random: rand.Uint64, Gatherer: f.registry, Metrics: f.registry,
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),

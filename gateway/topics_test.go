@@ -80,7 +80,7 @@ func TestTopicsRefused(t *testing.T) {
 		t.Errorf("%d topics were made", n)
 	}
 	f.create("t", 1)
-	f.topics.down = fmt.Errorf("the ledger: %w", siltstone.ErrUnavailable)
+	f.topics.FailWith(fmt.Errorf("the ledger: %w", siltstone.ErrUnavailable))
 	f.do("PUT", "/api/v1/topics/u", "").want(503, 50302, "ledger")
 	f.do("DELETE", url, "").want(503, 50302, "ledger")
 }

@@ -6,12 +6,13 @@ import (
 	"sync"
 
 	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/coordinator/topic/topictest"
 )
 
 // fakeAdmin is the admin's side of the log.
 type fakeAdmin struct {
 	log    *fakeLog
-	topics *fakeTopics
+	topics *topictest.Topics
 
 	mu     sync.Mutex
 	nextID int64

@@ -12,12 +12,13 @@ import (
 	"github.com/siltstone-io/siltstone/coordinator"
 	"github.com/siltstone-io/siltstone/coordinator/group"
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
+	"github.com/siltstone-io/siltstone/coordinator/topic/topictest"
 )
 
 // fakeGroups is a coordinator of all groups: what an agent drives, without the
 // agent and its ledger. What is proposed is folded at once.
 type fakeGroups struct {
-	topics *fakeTopics
+	topics *topictest.Topics
 
 	mu       sync.Mutex
 	settings group.Settings
@@ -31,7 +32,7 @@ type fakeGroups struct {
 	silent   bool            // no outcome, ever
 }
 
-func newFakeGroups(topics *fakeTopics) *fakeGroups {
+func newFakeGroups(topics *topictest.Topics) *fakeGroups {
 	g := &fakeGroups{topics: topics, fold: group.New(), settings: group.Settings{
 		MinSessionMS: 6000, MaxSessionMS: 1_800_000, MaxMembers: 1000, MaxMetadataBytes: 4096,
 		RetentionMS: 7 * 24 * 3600 * 1000, RetentionCheckMS: 600_000,

@@ -2,16 +2,12 @@ package kafka
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/siltstone-io/siltstone"
-	"github.com/siltstone-io/siltstone/coordinator"
-	"github.com/siltstone-io/siltstone/coordinator/ledger"
-	"github.com/siltstone-io/siltstone/coordinator/topic"
 	"github.com/siltstone-io/siltstone/kafka/batch"
 )
 
@@ -232,47 +228,6 @@ func (l *fakeLog) EpochEnd(_ context.Context, tp siltstone.TopicPartition, epoch
 	return siltstone.EpochEnd{Epoch: l.epoch, End: l.partition(tp).next}, nil
 }
 
-// fakeTopics is the cluster ledger's fold, without the ledger.
-type fakeTopics struct {
-	mu    sync.Mutex
-	state *topic.State
-	seq   coordinator.Seq
-	down  error // what Change says
-}
-
-func (f *fakeTopics) fold() *topic.State {
-	if f.state == nil {
-		f.state = topic.New()
-	}
-	return f.state
-}
-
-func (f *fakeTopics) Topics() *topic.View {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.fold().View()
-}
-
-func (f *fakeTopics) Change(_ context.Context, decide func(*topic.View) topic.Decision) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.down != nil {
-		return f.down
-	}
-	// As under the append rule, the first decision may come too late.
-	decide(f.fold().View())
-	d := decide(f.fold().View())
-	if len(d.Body) == 0 {
-		return nil
-	}
-	f.seq++
-	change, err := f.fold().Apply(ledger.Entry{Seq: f.seq, Kind: d.Kind, TimeMS: time.Now().UnixMilli(), Body: d.Body})
-	if err != nil || change.Void != "" {
-		return fmt.Errorf("%w: void: %s", err, change.Void)
-	}
-	return nil
-}
-
 // fakeCluster has nodes 0 and 1. Node 0, the server, leads and coordinates
 // everything that is not given to another.
 type fakeCluster struct {
@@ -341,10 +296,4 @@ func (l isolationLog) OffsetForTime(ctx context.Context, tp siltstone.TopicParti
 	epoch siltstone.Epoch, isolation siltstone.Isolation) (siltstone.TimedOffset, error) {
 	l.isolation.Store(int32(isolation))
 	return l.fakeLog.OffsetForTime(ctx, tp, at, epoch, isolation)
-}
-
-func (f *fakeTopics) failWith(err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.down = err
 }

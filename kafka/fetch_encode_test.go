@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/coordinator/topic/topictest"
 )
 
 // sink is a connection that keeps what is written.
@@ -24,7 +25,7 @@ func (s *sink) SetWriteDeadline(time.Time) error { return nil }
 
 func newOutbox(t testing.TB) (*outbox, *sink) {
 	t.Helper()
-	o := Options{Log: newFakeLog(), Groups: &fakeGroups{}, Admin: &fakeAdmin{}, Topics: &fakeTopics{}, Cluster: newFakeCluster(), Random: func() uint64 { return 1 }}
+	o := Options{Log: newFakeLog(), Groups: &fakeGroups{}, Admin: &fakeAdmin{}, Topics: topictest.New(), Cluster: newFakeCluster(), Random: func() uint64 { return 1 }}
 	s, err := New(o)
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/siltstone-io/siltstone/coordinator/topic"
+	"github.com/siltstone-io/siltstone/coordinator/topic/topictest"
 )
 
 // fixture is a server over fakes, behind a listener.
@@ -25,7 +26,7 @@ type fixture struct {
 	log      *fakeLog
 	groups   *fakeGroups
 	admin    *fakeAdmin
-	topics   *fakeTopics
+	topics   *topictest.Topics
 	cluster  *fakeCluster
 	server   *Server
 	registry *prometheus.Registry
@@ -50,7 +51,7 @@ func start(t testing.TB, change ...func(*fixture, *Options)) *fixture {
 func startOn(t testing.TB, l net.Listener, change ...func(*fixture, *Options)) *fixture {
 	t.Helper()
 	f := &fixture{
-		t: t, log: newFakeLog(), topics: &fakeTopics{}, cluster: newFakeCluster(),
+		t: t, log: newFakeLog(), topics: topictest.New(), cluster: newFakeCluster(),
 		registry: prometheus.NewRegistry(), listener: l, served: make(chan error, 1),
 	}
 	f.groups, f.admin = newFakeGroups(f.topics), &fakeAdmin{log: f.log, topics: f.topics}

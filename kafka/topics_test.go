@@ -138,7 +138,7 @@ func TestCreateTopicsAnswer(t *testing.T) {
 func TestChangeFails(t *testing.T) {
 	f := start(t)
 	f.create("t", 1)
-	f.topics.failWith(fmt.Errorf("ledger: %w", siltstone.ErrUnavailable))
+	f.topics.FailWith(fmt.Errorf("ledger: %w", siltstone.ErrUnavailable))
 	c := f.dial()
 	if got := ask[*kmsg.CreateTopicsResponse](c, 5, createTopics(newTopic("a", 1, 1))).Topics[0]; errorName(got.ErrorCode) != "NOT_CONTROLLER" {
 		t.Errorf("create: %s", errorName(got.ErrorCode))
@@ -146,7 +146,7 @@ func TestChangeFails(t *testing.T) {
 	if got := ask[*kmsg.DeleteTopicsResponse](c, 5, deleteNamed("t", "t")).Topics; errorName(got[0].ErrorCode) != "NOT_CONTROLLER" || *got[1].Topic != "t" {
 		t.Errorf("delete: %+v", got)
 	}
-	f.topics.failWith(siltstone.ErrTimedOut)
+	f.topics.FailWith(siltstone.ErrTimedOut)
 	if got := ask[*kmsg.CreatePartitionsResponse](c, 3, morePartitions("t", 2)).Topics[0]; errorName(got.ErrorCode) != "REQUEST_TIMED_OUT" {
 		t.Errorf("add: %s", errorName(got.ErrorCode))
 	}
