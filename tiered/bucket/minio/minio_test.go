@@ -20,3 +20,16 @@ func TestMinIO(t *testing.T) {
 		return b
 	})
 }
+
+// TestExpiredCredentials: those that the store calls expired are looked up anew.
+func TestExpiredCredentials(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", "old")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	remotetest.Expired(t, func(addr string) *remote.Bucket {
+		b, err := minio.Open(minio.Options{Addr: addr, Bucket: "records", Transport: remote.NewTransport(nil)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}, func() { t.Setenv("AWS_ACCESS_KEY_ID", "new") })
+}

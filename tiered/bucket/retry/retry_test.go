@@ -261,8 +261,8 @@ func TestCallerGoes(t *testing.T) {
 		s.fate = always(faulty.Fate{})
 		s.mu.Unlock()
 		start := time.Now()
-		if err := b.Put(t.Context(), "k", nil); err != nil || time.Since(start) != 0 {
-			t.Errorf("Put after callers who went: %v after %v", err, time.Since(start))
+		if _, err := b.Get(t.Context(), "k", 0, -1); !errors.Is(err, bucket.ErrNotFound) || time.Since(start) != 0 {
+			t.Errorf("Get after callers who went: %v after %v", err, time.Since(start))
 		}
 	})
 }
@@ -318,6 +318,38 @@ func TestHedges(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestHedgesAreBounded: where many reads are slow at once, few are sent again.
+func TestHedgesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reg := prometheus.NewRegistry()
+		s := newStore(always(faulty.Fate{Delay: 20 * time.Millisecond}))
+		b := wrap(t, s, retry.Options{Metrics: reg})
+		if err := b.Put(t.Context(), "k", bucket.Body{[]byte("x")}); err != nil {
+			t.Fatal(err)
+		}
+		get := func() {
+			if _, err := b.Get(t.Context(), "k", 0, 1); err != nil {
+				t.Error(err)
+			}
+		}
+		for range 500 {
+			get()
+		}
+		before := metric(t, reg, "siltstone_bucket_hedges_total", "")
+		s.mu.Lock()
+		s.fate = always(faulty.Fate{Delay: 500 * time.Millisecond})
+		s.mu.Unlock()
+		var readers sync.WaitGroup
+		for range 200 {
+			readers.Go(get)
+		}
+		readers.Wait()
+		if n := metric(t, reg, "siltstone_bucket_hedges_total", "") - before; n < 1 || n > 20 {
+			t.Errorf("%v of 200 reads were sent again", n)
+		}
+	})
 }
 
 // metric is the value of a counter or gauge whose label, if it has one, is kind.

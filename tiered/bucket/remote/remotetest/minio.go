@@ -58,6 +58,7 @@ func testMinIO(t *testing.T, open Open) {
 		}
 	})
 	t.Run("Prefixes", func(t *testing.T) { testPrefixes(t, f) })
+	t.Run("PrefixThatIsAKey", func(t *testing.T) { testPrefixThatIsAKey(t, f) })
 	t.Run("Parts", func(t *testing.T) { testParts(t, f) })
 	t.Run("OneOfManyInParts", func(t *testing.T) { testOneOfManyInParts(t, f) })
 	t.Run("PartsThatFail", func(t *testing.T) { testPartsThatFail(t, f) })
@@ -141,6 +142,17 @@ func testPrefixes(t *testing.T, f *fresh) {
 		t.Fatal(err)
 	}
 	wantObject(t, other, "x/y", []byte("in a-"))
+}
+
+func testPrefixThatIsAKey(t *testing.T, f *fresh) {
+	b := f.bucket(t, remote.NewTransport(nil))
+	put(t, b, "a", nil)
+	put(t, b, "a0/x", nil)
+	for _, after := range []string{"a", "a/", "a0"} { // one of them is no key
+		if found, err := b.List(t.Context(), "a", after, 1); err != nil || len(found) != 1 || found[0].Key != "a0/x" {
+			t.Errorf("List(a, %s, 1) = %v, %v", after, found, err)
+		}
+	}
 }
 
 func testParts(t *testing.T, f *fresh) {

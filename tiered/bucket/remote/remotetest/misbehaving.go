@@ -5,10 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -70,8 +74,11 @@ func testMisbehaving(t *testing.T, open Open) {
 	t.Run("Deletes", func(t *testing.T) { testDeletes(t, open) })
 	t.Run("Lists", func(t *testing.T) { testLists(t, open) })
 	t.Run("Parts", func(t *testing.T) { testBadParts(t, open) })
+	t.Run("PartsForACallerWhoGoes", func(t *testing.T) { testPartsForACallerWhoGoes(t, open) })
 	t.Run("Conditions", func(t *testing.T) { testNoConditions(t, open) })
 	t.Run("Silence", func(t *testing.T) { testSilence(t, open) })
+	t.Run("LateReader", func(t *testing.T) { testLateReader(t, open) })
+	t.Run("EarlyRefusal", func(t *testing.T) { testEarlyRefusal(t, open) })
 }
 
 // testAnswers has each call meet each answer, once: nothing is tried again.
@@ -264,9 +271,10 @@ func testLists(t *testing.T, open Open) {
 	}
 }
 
+const uploadCreated = `<InitiateMultipartUploadResult><Bucket>records</Bucket><Key>p/k</Key><UploadId>u1</UploadId></InitiateMultipartUploadResult>`
+
 // testBadParts: what cannot be completed is aborted, and a part that fails is sent again.
 func testBadParts(t *testing.T, open Open) {
-	const created = `<InitiateMultipartUploadResult><Bucket>records</Bucket><Key>p/k</Key><UploadId>u1</UploadId></InitiateMultipartUploadResult>`
 	const completed = `<CompleteMultipartUploadResult><Bucket>records</Bucket><Key>p/k</Key><ETag>"1-2"</ETag></CompleteMultipartUploadResult>`
 	for _, c := range []struct {
 		name     string
@@ -288,7 +296,7 @@ func testBadParts(t *testing.T, open Open) {
 			b, _ := server(t, open, func(w http.ResponseWriter, r *http.Request) {
 				switch q := r.URL.Query(); {
 				case q.Has("uploads"):
-					answer(w, 200, created)
+					answer(w, 200, uploadCreated)
 				case r.Method == http.MethodPut && q.Get("uploadId") == "u1":
 					if c.fails(parts.Add(1)) {
 						answer(w, 403, xmlError("ExpiredToken"))
@@ -316,6 +324,29 @@ func testBadParts(t *testing.T, open Open) {
 				t.Errorf("%d aborts, want %d", n, c.aborts)
 			}
 		})
+	}
+}
+
+func testPartsForACallerWhoGoes(t *testing.T, open Open) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var aborts atomic.Int64
+	b, _ := server(t, open, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Query().Has("uploads"):
+			answer(w, http.StatusOK, uploadCreated)
+		case r.Method == http.MethodPut:
+			cancel()
+			<-r.Context().Done()
+		case r.Method == http.MethodDelete:
+			aborts.Add(1)
+			w.WriteHeader(http.StatusNoContent)
+		}
+	})
+	if err := b.Put(ctx, "k", bucket.Body{make([]byte, 3*remote.MinPartBytes)}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Put: %v", err)
+	}
+	if n := aborts.Load(); n != 1 {
+		t.Errorf("%d aborts", n)
 	}
 }
 
@@ -362,4 +393,58 @@ func testSilence(t *testing.T, open Open) {
 	}
 	silent.Close()
 	wantOutcome(t, "Put to nobody", open(t, l).Put(t.Context(), "k", bucket.Body{body}), siltstone.ErrUnavailable)
+}
+
+// testLateReader: HTTP clients may read a body when the call is over. By then
+// its memory holds other records.
+func testLateReader(t *testing.T, open Open) {
+	for name, body := range map[string]bucket.Body{"whole": {[]byte("records")}, "parts": {make([]byte, remote.MinPartBytes+1)}} {
+		var kept []io.Reader
+		var mu sync.Mutex
+		b := open(t, Location{Addr: "127.0.0.1:1", Bucket: servers.BucketName, PartBytes: remote.MinPartBytes, Transport: tripper(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodPut {
+				mu.Lock()
+				defer mu.Unlock()
+				kept = append(kept, r.Body)
+				return nil, errors.New("the connection broke")
+			}
+			return &http.Response{
+				StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r, Header: http.Header{},
+				Body: io.NopCloser(strings.NewReader(uploadCreated)),
+			}, nil
+		})})
+		wantOutcome(t, "Put of "+name, b.Put(t.Context(), "k", body), siltstone.ErrUnavailable)
+		if len(kept) == 0 {
+			t.Errorf("%s: no request", name)
+		}
+		for _, r := range kept {
+			if late, _ := io.ReadAll(r); len(late) > 0 {
+				t.Errorf("%s: %d bytes are read after Put", name, len(late))
+			}
+		}
+	}
+}
+
+// testEarlyRefusal: a store refuses before it has read all, and what reaches
+// the sender is a broken connection. It is looked for the object, then.
+func testEarlyRefusal(t *testing.T, open Open) {
+	for _, c := range []struct {
+		name   string
+		status int // of the HEAD that follows
+		want   error
+	}{
+		{"it is there", http.StatusOK, bucket.ErrExists},
+		{"it is not", http.StatusNotFound, siltstone.ErrUnavailable},
+	} {
+		b := open(t, Location{Addr: "127.0.0.1:1", Bucket: servers.BucketName, Transport: tripper(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodPut {
+				return nil, &net.OpError{Op: "write", Net: "tcp", Err: os.NewSyscallError("write", syscall.ECONNRESET)}
+			}
+			return &http.Response{
+				StatusCode: c.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r, Body: http.NoBody,
+				Header: http.Header{"Content-Length": {"1"}, "Etag": {`"1"`}, "Last-Modified": {"Mon, 02 Jan 2006 15:04:05 GMT"}},
+			}, nil
+		})})
+		wantOutcome(t, c.name, b.Put(t.Context(), "k", bucket.Body{[]byte("x")}), c.want)
+	}
 }

@@ -4,10 +4,14 @@ package remotetest
 
 import (
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/localstack/servers"
+	"github.com/siltstone-io/siltstone/tiered/bucket"
 	"github.com/siltstone-io/siltstone/tiered/bucket/remote"
 )
 
@@ -30,4 +34,24 @@ func Run(t *testing.T, open Open) {
 	t.Setenv("AWS_REGION", servers.Region)
 	t.Run("Misbehaving", func(t *testing.T) { testMisbehaving(t, open) })
 	t.Run("MinIO", func(t *testing.T) { testMinIO(t, open) })
+}
+
+// Expired has a store take the credentials with the key "old" for expired, and
+// those with "new" for good, which are there after renew.
+func Expired(t *testing.T, open func(addr string) *remote.Bucket, renew func()) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch who := r.Header.Get("Authorization"); {
+		case strings.Contains(who, "Credential=old/"):
+			answer(w, http.StatusBadRequest, xmlError("ExpiredToken"))
+		case !strings.Contains(who, "Credential=new/"):
+			t.Errorf("Authorization: %q", who)
+		default:
+			w.Header().Set("ETag", `"1"`)
+		}
+	}))
+	defer s.Close()
+	b := open(strings.TrimPrefix(s.URL, "http://"))
+	wantOutcome(t, "Put with old credentials", b.Put(t.Context(), "k", bucket.Body{[]byte("x")}), siltstone.ErrUnavailable)
+	renew()
+	wantOutcome(t, "Put once there are new ones", b.Put(t.Context(), "k", bucket.Body{[]byte("x")}), nil)
 }
