@@ -51,7 +51,7 @@ type Coordinator struct {
 // New makes a coordinator over a table, which need not exist yet. Credentials,
 // and what the location leaves open, come from where all of AWS's tools take
 // them: the environment, the shared files, the machine's role. No request is
-// sent, except where one is needed for credentials.
+// sent.
 func New(ctx context.Context, o Options) (*Coordinator, error) {
 	var load []func(*config.LoadOptions) error
 	if o.Region != "" {

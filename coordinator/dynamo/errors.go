@@ -62,7 +62,9 @@ func classify(err error, sent bool) result {
 		return lost
 	}
 	code := api.ErrorCode()
-	if _, ok := retry.DefaultThrottleErrorCodes[code]; ok {
+	// The SDK counts it among these; it is that an account has too many tables.
+	_, limited := errors.AsType[*types.LimitExceededException](err)
+	if _, ok := retry.DefaultThrottleErrorCodes[code]; ok && !limited {
 		return throttled
 	}
 	if unauthorizedCodes[code] {

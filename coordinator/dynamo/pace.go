@@ -23,22 +23,20 @@ const (
 // one that is up.
 type pace struct {
 	mu     sync.Mutex
-	failed int           // requests in a row
-	up     chan struct{} // closed when the store is up again; nil while it is
-	next   time.Time     // the next turn
+	failed int       // requests in a row
+	next   time.Time // the next turn, while the store is down
 }
 
 // turn waits for the caller's turn, or for the store to be up.
 func (p *pace) turn(ctx context.Context, closing <-chan struct{}) error {
 	for {
-		pause, up := p.take()
+		pause := p.take()
 		if pause <= 0 {
 			return nil
 		}
 		t := time.NewTimer(pause)
 		select {
 		case <-t.C:
-		case <-up:
 		case <-ctx.Done():
 			return fmt.Errorf("the store is down: %w", ctx.Err())
 		case <-closing:
@@ -49,34 +47,29 @@ func (p *pace) turn(ctx context.Context, closing <-chan struct{}) error {
 }
 
 // take takes the next turn if it has come, and says how long it is until then if not.
-func (p *pace) take() (time.Duration, <-chan struct{}) {
+func (p *pace) take() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.up == nil {
-		return 0, nil
+	if p.failed < paceAfter {
+		return 0
 	}
 	now := time.Now()
 	if pause := p.next.Sub(now); pause > 0 {
-		return pause, p.up
+		return pause
 	}
 	p.next = now.Add(paceEvery)
-	return 0, nil
+	return 0
 }
 
 // settle hears how a request went.
 func (p *pace) settle(answered bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch {
-	case !answered:
-		if p.failed++; p.failed >= paceAfter && p.up == nil {
-			p.up, p.next = make(chan struct{}), time.Now().Add(paceEvery)
-		}
-	case p.up != nil:
-		close(p.up)
-		p.up = nil
-		fallthrough
-	default:
+	if answered {
 		p.failed = 0
+		return
+	}
+	if p.failed++; p.failed == paceAfter {
+		p.next = time.Now().Add(paceEvery)
 	}
 }

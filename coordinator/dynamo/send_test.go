@@ -71,6 +71,7 @@ func TestAppendOutcomes(t *testing.T) {
 		// It never will.
 		"not valid":           {script: []reply{fails(400, "ValidationException"), ok}, requests: 1, refused: true},
 		"no table":            {script: []reply{fails(400, "ResourceNotFoundException"), ok}, requests: 1, want: ErrNoTable},
+		"too many tables":     {script: []reply{fails(400, "LimitExceededException"), ok}, requests: 1, refused: true},
 		"conflict with what?": {script: []reply{says(400, takenBlank), ok}, requests: 1, want: siltstone.ErrUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -118,6 +119,11 @@ func TestRepeatable(t *testing.T) {
 				f := &fake{script: []reply{lose, lose, says(200, `{}`)}}
 				if err := call(t.Context(), over(t, f, Options{})); err != nil || len(f.sent) < 3 {
 					t.Errorf("%s: %v after %d requests", name, err, len(f.sent))
+				}
+				for _, s := range f.sent {
+					if (s.kind == "GetItem" || s.kind == "Query") && s.body["ConsistentRead"] != true {
+						t.Errorf("%s: a %s that is not consistent", name, s.kind)
+					}
 				}
 				f = &fake{script: []reply{lose}}
 				err := call(t.Context(), over(t, f, Options{}))
@@ -219,6 +225,7 @@ func TestPace(t *testing.T) {
 							try, done := context.WithTimeout(ctx, 5*time.Second)
 							_, _ = c.Floor(try, "a")
 							done()
+							time.Sleep(100 * time.Millisecond)
 						}
 					})
 				}
@@ -257,7 +264,7 @@ func TestPaceOfAFew(t *testing.T) {
 			p.settle(false)
 		}
 		p.settle(true)
-		if err := p.turn(t.Context(), nil); err != nil || p.up != nil {
+		if err := p.turn(t.Context(), nil); err != nil || p.take() != 0 {
 			t.Fatal("the store counts as down")
 		}
 	}
@@ -340,6 +347,37 @@ func TestExpiredCredentialsAreRenewed(t *testing.T) {
 		want := []string{"AWS4-HMAC-SHA256 Credential=key1", "AWS4-HMAC-SHA256 Credential=key2"}
 		if fmt.Sprint(keys) != fmt.Sprint(want) {
 			t.Errorf("signed with %q, want %q", keys, want)
+		}
+	})
+}
+
+// A clock that is wrong by more than signatures allow is corrected by the
+// store's, for the requests that follow too.
+func TestWrongClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const ahead = 20 * time.Minute
+		var signed []time.Duration // ahead of this clock
+		at := func(next reply) reply {
+			return func(r *http.Request) (*http.Response, error) {
+				date, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
+				if err != nil {
+					return nil, err
+				}
+				signed = append(signed, time.Until(date).Round(time.Minute))
+				response, err := next(r)
+				response.Header.Set("Date", time.Now().Add(ahead).UTC().Format(http.TimeFormat))
+				return response, err
+			}
+		}
+		f := &fake{script: []reply{at(fails(http.StatusBadRequest, "InvalidSignatureException")), at(says(http.StatusOK, done))}}
+		c := over(t, f, Options{})
+		for range 2 {
+			if err := c.Append(t.Context(), "a", mine); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want := []time.Duration{0, ahead, ahead}; !slices.Equal(signed, want) {
+			t.Errorf("signed for %v ahead, want %v", signed, want)
 		}
 	})
 }

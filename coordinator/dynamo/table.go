@@ -27,10 +27,10 @@ func (c *Coordinator) CheckTable(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if table.TableStatus == types.TableStatusCreating || table.TableStatus == types.TableStatusDeleting {
-		return fmt.Errorf("table %s is %s: %w", c.table, table.TableStatus, siltstone.ErrUnavailable)
+	if making, err := c.making(table); !making {
+		return err
 	}
-	return nil
+	return fmt.Errorf("table %s is still being made: %w", c.table, siltstone.ErrUnavailable)
 }
 
 // EnsureTable makes the table, unless it is there, and waits until it can be
@@ -107,21 +107,33 @@ func (c *Coordinator) createTable(ctx context.Context) error {
 	return err
 }
 
-// awaitTable waits until the table is active.
+// awaitTable waits until a table that is being made is there.
 func (c *Coordinator) awaitTable(ctx context.Context) error {
 	for {
 		table, err := c.describe(ctx)
-		// A table may be listed a moment after it was made.
-		if err != nil && !errors.Is(err, ErrNoTable) {
+		making := errors.Is(err, ErrNoTable) // for a moment after it was created
+		if err == nil {
+			making, err = c.making(table)
+		}
+		if !making {
 			return err
 		}
-		if err == nil && table.TableStatus == types.TableStatusActive {
-			return nil
-		}
 		if !c.wait(ctx, jittered(pauseMost)) {
-			return fmt.Errorf("table %s is not active yet: %w", c.table, siltstone.ErrUnavailable)
+			return fmt.Errorf("table %s is still being made: %w", c.table, siltstone.ErrUnavailable)
 		}
 	}
+}
+
+// making says whether a table is still being made. One that is not, and cannot
+// be used either, is an error.
+func (c *Coordinator) making(table *types.TableDescription) (bool, error) {
+	switch table.TableStatus {
+	case types.TableStatusActive, types.TableStatusUpdating:
+		return false, nil
+	case types.TableStatusCreating:
+		return true, nil
+	}
+	return false, fmt.Errorf("table %s is %s: %w", c.table, table.TableStatus, siltstone.ErrUnavailable)
 }
 
 // expireTombstones has DynamoDB remove tombstones that are old.

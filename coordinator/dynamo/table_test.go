@@ -58,6 +58,14 @@ func TestTable(t *testing.T) {
 			t.Errorf("%+v, %v", ttl, err)
 		}
 	})
+	t.Run("where AWS's own variables say", func(t *testing.T) {
+		t.Setenv("AWS_ENDPOINT_URL", endpoint)
+		t.Setenv("AWS_REGION", servers.Region)
+		c := opened(t, dynamo.Location{Table: newTable(endpoint).Table})
+		if err := c.EnsureTable(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 	for name, keys := range map[string][2]types.ScalarAttributeType{
 		"id":   {types.ScalarAttributeTypeS, ""},
 		"p":    {types.ScalarAttributeTypeS, ""},

@@ -67,7 +67,7 @@ func TestProtocolFindsPlantedBugs(t *testing.T) {
 
 // truth is a store that knows what first took each slot.
 type truth struct {
-	*memory.Coordinator
+	coordinator.Coordinator
 	taken  []coordinator.Entry
 	raised coordinator.Seq // a floor whose deletions are still to come
 }
@@ -103,8 +103,13 @@ type world struct {
 }
 
 func runProtocol(bug planted.Bug, choose func(what string, n int) int) error {
+	return runProtocolOver(memory.New(), bug, choose)
+}
+
+// runProtocolOver runs over a store that is empty.
+func runProtocolOver(store coordinator.Coordinator, bug planted.Bug, choose func(what string, n int) int) error {
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &world{choose: choose, store: &truth{Coordinator: memory.New()}, bucket: bucketmemory.New()}
+	w := &world{choose: choose, store: &truth{Coordinator: store}, bucket: bucketmemory.New()}
 	w.job = ledger.NewClient(ledger.Options{Coordinator: w.store, Bucket: w.bucket, Rand: random(99), BackoffMin: 1, BackoffMax: 1})
 	for i := range 1 + choose("writers", 3) {
 		w.writers = append(w.writers, startWriter(ctx, w, i, bug))
