@@ -30,7 +30,7 @@ var webAttacks = []attack{
 	}},
 	{"bodies that do not end", func(t *testing.T, a *attacker) {
 		conns := a.many(t, manyWeb, rawPost("", 2_000_000, strings.Repeat("a", 10_000)))
-		a.every(100*time.Millisecond, func(i int) {
+		a.every(500*time.Millisecond, func(i int) {
 			for _, conn := range conns[i%9*100:][:100] {
 				_ = conn.SetWriteDeadline(time.Now().Add(time.Millisecond))
 				_, _ = conn.Write(make([]byte, 10_000))
@@ -41,14 +41,15 @@ var webAttacks = []attack{
 		a.many(t, manyWeb, fmt.Appendf(nil, "GET %s?offset=latest&wait=25 HTTP/1.1\r\nHost: h\r\n\r\n", recordsOf("attacked", 1)))
 	}},
 	{"more connections than there may be", func(t *testing.T, a *attacker) {
-		a.every(time.Millisecond, func(int) { _, _ = a.open() })
+		a.many(t, 1000, nil)
+		a.every(5*time.Millisecond, func(int) { _, _ = a.open() })
 	}},
 	{"bombs", func(t *testing.T, a *attacker) {
 		bombs := [][]byte{
 			webBomb(t, "gzip", func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }),
 			webBomb(t, "zstd", func(w io.Writer) io.WriteCloser { z, _ := zstd.NewWriter(w); return z }),
 		}
-		a.every(100*time.Millisecond, func(i int) {
+		a.every(500*time.Millisecond, func(i int) {
 			if conn, err := a.open(); err == nil {
 				_, _ = conn.Write(bombs[i%len(bombs)])
 			}
@@ -64,7 +65,7 @@ var webAttacks = []attack{
 			`{"records":[{"value":"","` + strings.Repeat("\x7f", size) + `":1}]}`,
 			`{"encoding":"` + strings.Repeat(`\"`, size/2) + `","records":[]}`,
 		}
-		a.every(200*time.Millisecond, func(i int) {
+		a.every(500*time.Millisecond, func(i int) {
 			if conn, err := a.open(); err == nil {
 				body := bodies[i%len(bodies)]
 				_, _ = conn.Write(rawPost("Content-Type: application/json\r\n", len(body), body))
@@ -73,7 +74,7 @@ var webAttacks = []attack{
 	}},
 	{"large replies, nothing read", func(t *testing.T, a *attacker) {
 		a.server.large(t, a.server.dial(t))
-		a.every(20*time.Millisecond, func(i int) {
+		a.every(100*time.Millisecond, func(i int) {
 			if conn, err := a.open(); err == nil {
 				fmt.Fprintf(conn, "GET %s?offset=%d&max_bytes=4194304&encoding=%s HTTP/1.1\r\nHost: h\r\nAccept-Encoding: %s\r\n\r\n",
 					recordsOf("large", 0), i%300, []string{"utf8", "base64"}[i%2], []string{"identity", "gzip", "zstd"}[i%3])
