@@ -99,7 +99,7 @@ func (h *handler) gather(w http.ResponseWriter, r *http.Request, c *collector, h
 			return err
 		}
 	}
-	body, err := h.body(r, hold)
+	body, err := h.body(r, hold, h.limits.BodyBytes)
 	if err != nil {
 		return err
 	}

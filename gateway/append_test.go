@@ -145,7 +145,7 @@ func TestAppendRefused(t *testing.T) {
 		{"header without a name", typeJSON, `{"records":[{"value":"a","headers":[[null,"b"]]}]}`, 422, 42206, "no name"},
 		{"header of a number", typeJSON, `{"records":[{"value":"a","headers":[7]}]}`, 422, 42206, "pair"},
 		{"a line", typeLines, "{\"value\":\"a\"}\n\n{\"value\":", 400, 40003, "record 1: "},
-		{"two on a line", typeLines, `{"value":"a"}{"value":"b"}`, 400, 40003, "record 0: "},
+		{"two on a line", typeLines, `{"value":"a"}{"value":"b"}`, 400, 40003, "at byte 14; a line is one record, whole"},
 		{"what curl sends", "application/x-www-form-urlencoded", `{"records":[]}`, 415, 41501, "Content-Type: application/json"},
 		{"another API", "application/vnd.kafka.json.v2+json", `{"records":[]}`, 415, 41501, "/api/v1"},
 		{"latin-1", "application/json; charset=iso-8859-1", `{}`, 415, 41501, "UTF-8"},

@@ -16,10 +16,9 @@ import (
 // zstdWindow is how far back a zstd body may refer: RFC 9659 has it for HTTP.
 const zstdWindow = 8 << 20
 
-// body reads the body of a request, decompressed. It holds memory as the
-// bytes come, not as a header promises them.
-func (h *handler) body(r *http.Request, hold *holding) ([]byte, error) {
-	limit := h.limits.BodyBytes
+// body reads the body of a request, decompressed, and counts it. It holds
+// memory as the bytes come, not as a header promises them.
+func (h *handler) body(r *http.Request, hold *holding, limit int) ([]byte, error) {
 	if r.ContentLength > int64(limit) {
 		return nil, fmt.Errorf("%w: %d bytes, and %d are taken", errBodyTooLarge, r.ContentLength, limit)
 	}

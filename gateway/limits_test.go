@@ -103,6 +103,11 @@ func TestBodyCompressed(t *testing.T) {
 			post(append(good, "garbage"...)).want(400, 40003, "decompressed")
 			post([]byte("garbage of some length")).want(400, 40003, "")
 			post(nil).want(400, 40003, "")
+			made := f.do("PUT", "/api/v1/topics/u", string(compressed(t, encoding, []byte(`{"partitions":2}`))), "Content-Encoding", encoding)
+			if u := made.topic(201); u.Partitions != 2 {
+				t.Errorf("%+v", u)
+			}
+			f.do("PUT", "/api/v1/topics/v", string(compressed(t, encoding, make([]byte, 50<<20))), "Content-Encoding", encoding).want(413, 41302, "more than 65536")
 		})
 	}
 	f := start(t)

@@ -82,7 +82,7 @@ func (d *recordReader) readLines(body []byte) error {
 			continue
 		}
 		if err := checkJSON(line); err != nil {
-			return wrongRecord(d.count, err)
+			return wrongRecord(d.count, fmt.Errorf("%w; a line is one record, whole", err))
 		}
 		if err := d.next(line); err != nil {
 			return err

@@ -165,12 +165,11 @@ func (h *handler) wantedTopic(w http.ResponseWriter, r *http.Request) (topic.New
 	binary.BigEndian.PutUint64(n.ID[8:], h.random())
 	hold := holding{of: &h.memory}
 	defer hold.release()
-	body, err := readAll(r.Body, topicBytes, hold.grow)
+	body, err := h.body(r, &hold, min(topicBytes, h.limits.BodyBytes))
 	if err != nil {
-		return n, bodyError(err)
+		return n, err
 	}
 	bodyRead(w)
-	h.metrics.received.Add(float64(len(body)))
 	if body = trim(body); len(body) == 0 {
 		return n, nil
 	}
