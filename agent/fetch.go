@@ -2,14 +2,10 @@ package agent
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator/shard"
-	"github.com/siltstone-io/siltstone/tiered"
-	"github.com/siltstone-io/siltstone/tiered/bucket"
 )
 
 // Fetch returns records as the request asks, from memory where they are in
@@ -58,101 +54,6 @@ func (a *Agent) admitRead(op *fetchOp, lease *readLease) (given <-chan struct{})
 		lease.reserved = a.opts.Memory.Whole
 	}
 	return given
-}
-
-// coldTime is how long a fetch that has some records goes on reading objects
-// for more: a reader far behind over many small ones gets what there is.
-const coldTime = 500 * time.Millisecond
-
-// planAgain is how often a fetch that met a missing object is planned again.
-const planAgain = 3
-
-// readCold fills in what the plan leaves to be read from objects, in the
-// order of the parts, as long as the response has room. The first batch of
-// the first part that has any is given whole; the plan did not know how large
-// that is, so what comes from memory after it may have to wait. An object that
-// is missing was perhaps replaced and collected since the plan was made: then
-// the answer is not complete, and planned again; but the last time it is an
-// error of its part.
-func (a *Agent) readCold(ctx context.Context, op *fetchOp, lease *readLease, last bool) (complete bool) {
-	if op.cold == nil {
-		return true
-	}
-	defer lease.keep(0) // of what is reserved
-	budget, some, until := op.req.MaxBytes, false, time.Now().Add(coldTime)
-	for i, ranges := range op.cold {
-		part := &op.result.Parts[i]
-		size := 0
-		switch {
-		case ranges == nil:
-			for _, r := range part.Records {
-				size += len(r)
-			}
-			if some && size > budget {
-				part.Records, size = nil, 0
-			}
-		case !some || budget > 0 && time.Now().Before(until):
-			var err error
-			part.Records, size, err = a.readRanges(ctx, coldPart{
-				req: &op.req.Parts[i], ranges: ranges, fetch: op, lease: lease,
-				limit: min(budget, op.req.Parts[i].MaxBytes), whole: some, until: until,
-			})
-			missing := errors.Is(err, bucket.ErrNotFound)
-			switch {
-			case missing && !last || ctx.Err() != nil:
-				return false
-			case missing:
-				err = fmt.Errorf("%w: %w", siltstone.ErrCorrupt, err)
-			}
-			part.Err = err
-		}
-		budget -= size
-		some = some || size > 0
-	}
-	return true
-}
-
-// coldPart is what to read of one partition.
-type coldPart struct {
-	req    *siltstone.FetchPart
-	ranges []shard.Range
-	fetch  *fetchOp
-	lease  *readLease
-	limit  int  // bytes
-	whole  bool // the first batch must not be larger
-	until  time.Time
-}
-
-// readRanges reads a part on from its offset, as far as its bounds and memory go.
-func (a *Agent) readRanges(ctx context.Context, part coldPart) (records [][]byte, size int, err error) {
-	from := part.req.Offset
-	for i, r := range part.ranges {
-		a.opts.Turn(ctx, part.fetch.number)
-		if size > 0 && (size >= part.limit || part.lease.held >= part.fetch.pins.room || !time.Now().Before(part.until)) {
-			break
-		}
-		if !part.lease.reserve(a.opts.Memory.Whole) {
-			break
-		}
-		a.reader.ReadAhead(part.ranges[i+1 : min(i+1+readAhead, len(part.ranges))]...)
-		got, err := a.reader.Read(ctx, tiered.Request{Partition: part.req.Partition, Range: r, From: from, MaxBytes: part.limit - size})
-		if err != nil {
-			if size > 0 && !errors.Is(err, bucket.ErrNotFound) {
-				break // the next fetch meets the error
-			}
-			return nil, 0, err
-		}
-		if (size > 0 || part.whole) && got.SizeBytes > part.limit-size {
-			break // the first batch that Read gives, whatever the limit
-		}
-		part.lease.keep(got.KeptBytes)
-		records = append(records, got.Batches...)
-		size += got.SizeBytes
-		if from = got.Next; from < r.End() {
-			break
-		}
-	}
-	return records, size, nil
 }
 
 // A fetchOp is a fetch that the loop has not answered.

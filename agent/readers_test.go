@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -120,5 +122,76 @@ func TestReadersOfTinyRanges(t *testing.T) {
 			t.Errorf("a fetch took %s, and %d objects", took, gets.Load()-before)
 		}
 		wantValues(t, b.readAll(tp, 0), want...)
+	})
+}
+
+// TestObjectsAreReadOnceForAllPartitions, though an answer has room for few of
+// them and the cache for not many more.
+func TestObjectsAreReadOnceForAllPartitions(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		const partitions, objects, size = 8, 40, 10_000
+		r.adjust = func(o *Options) {
+			o.Memory.Answers = 8 * slabBytes
+			o.Memory.Whole = 1 << 20
+			o.Memory.Cache = 10 * partitions * size
+		}
+		a := r.start()
+		id := a.create("t", partitions)
+		for range objects {
+			req := &siltstone.AppendRequest{Acks: -1, Deadline: time.Now().Add(time.Minute), Done: make(chan struct{})}
+			for p := range int32(partitions) {
+				req.Parts = append(req.Parts, siltstone.AppendPart{
+					Partition: siltstone.TopicPartition{Topic: id, Partition: p}, Batches: aBatch(t, 1, 1, strings.Repeat("x", size)),
+				})
+			}
+			if err := a.Append(t.Context(), req); err != nil {
+				t.Fatal(err)
+			}
+			<-req.Done
+			for p := range req.Parts {
+				if err := req.Parts[p].Err; err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := a.end(); err != nil {
+			t.Fatal(err)
+		}
+		var gets atomic.Int64
+		r.set(func() {
+			r.fate = func(op bfaulty.Op, _ string) bfaulty.Fate {
+				if op == bfaulty.Get {
+					gets.Add(1)
+				}
+				return bfaulty.Fate{}
+			}
+		})
+		b := r.start()
+		<-b.Ready()
+		before := gets.Load()
+		var next [partitions]siltstone.Offset
+		fetches := 0
+		for ; slices.Min(next[:]) < objects; fetches++ {
+			q := &siltstone.FetchRequest{Deadline: time.Now().Add(time.Second), MinBytes: 1, MaxBytes: 50 << 20}
+			for p := range int32(partitions) {
+				q.Parts = append(q.Parts, siltstone.FetchPart{
+					Partition: siltstone.TopicPartition{Topic: id, Partition: p}, Offset: next[p], MaxBytes: 1 << 20, Epoch: -1, LastEpoch: -1,
+				})
+			}
+			res, err := b.Fetch(t.Context(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for p := range res.Parts {
+				if res.Parts[p].Err != nil {
+					t.Fatal(res.Parts[p].Err)
+				}
+				next[p] += siltstone.Offset(len(res.Parts[p].Records))
+			}
+			res.Release()
+		}
+		if n := gets.Load() - before; n > objects+readAhead || fetches < 2 {
+			t.Errorf("%d objects were read by %d gets, in %d fetches", objects, n, fetches)
+		}
 	})
 }

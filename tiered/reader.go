@@ -144,13 +144,20 @@ type Records struct {
 	// cached memory that nobody may change.
 	Batches   [][]byte
 	SizeBytes int
-	// KeptBytes is how much memory the batches keep: that of the object, or of
-	// the chunks, that they are in.
-	KeptBytes int
+	// Kept is the memory that the batches keep: that of the object, or of the
+	// chunks, that they are in. What other partitions' records are in too is
+	// the same in theirs.
+	Kept []Kept
 	// Next is where to read on: after the last of Batches, and at the end of
 	// the range if there are no more.
 	Next siltstone.Offset
 }
+
+// Kept is a piece of memory with records in it.
+type Kept struct{ block *block }
+
+// SizeBytes is how large it is.
+func (k Kept) SizeBytes() int { return len(k.block.data) }
 
 // Read returns record batches. It may return fewer than MaxBytes of them
 // rather than wait for the bucket again. An object that is missing is
@@ -181,7 +188,7 @@ func (r *Reader) Read(ctx context.Context, q Request) (Records, error) {
 		found.Batches = append(found.Batches, b)
 		found.SizeBytes += len(b)
 	}
-	found.KeptBytes = c.keptBytes
+	found.Kept = c.kept
 	return found, nil
 }
 
@@ -215,9 +222,7 @@ type cursor struct {
 	object *block
 	run    *segment.Run
 	chunk  *block // the last one used, if the object is not whole
-	kept   *block // the last one that a batch came from
-
-	keptBytes int // of all that batches came from
+	kept   []Kept // what batches came from
 }
 
 func (r *Reader) open(ctx context.Context, q Request) (*cursor, error) {
@@ -272,9 +277,8 @@ func (c *cursor) batch(ctx context.Context, i int) ([]byte, error) {
 	if h, err := batch.ParseHeader(b); err != nil || h.SizeBytes() != len(b) {
 		return nil, fmt.Errorf("read %s: batch at %d is not of %d bytes: %w", c.q.Range.Object, row.Position, row.LengthBytes, siltstone.ErrCorrupt)
 	}
-	if from != c.kept {
-		c.kept = from
-		c.keptBytes += len(from.data)
+	if n := len(c.kept); n == 0 || c.kept[n-1].block != from {
+		c.kept = append(c.kept, Kept{from})
 	}
 	return stamped(b, c.offset(row), row.Epoch), nil
 }
