@@ -91,8 +91,8 @@ type Register interface {
 	Keys(ctx context.Context, prefix string) ([]string, error)
 }
 
-// Coordinator is both. Names and keys are 1 to MaxNameBytes bytes long. All
-// calls may be made at once from anywhere. One whose context ends before the
+// Coordinator is both. Names and keys are 1 to MaxNameBytes bytes long, and names
+// of ledgers are text in UTF-8. All calls may be made at once from anywhere. One whose context ends before the
 // store has begun on it returns the context's error; later than that, a write
 // is ErrUnknown.
 type Coordinator interface {

@@ -96,3 +96,16 @@ func TestRead(t *testing.T) {
 		})
 	}
 }
+
+// A partition key is text; the SDK would put other text in the place of what is none.
+func TestLedgerNames(t *testing.T) {
+	f := &fake{script: []reply{says(200, `{}`)}}
+	c := over(t, f, Options{})
+	_, readErr := c.Read(t.Context(), "a\xff", 0, 1)
+	_, floorErr := c.Floor(t.Context(), "a\xff")
+	for _, err := range []error{c.Append(t.Context(), "a\xff", mine), readErr, floorErr, c.Trim(t.Context(), "a\xff", 1)} {
+		if !errors.Is(err, coordinator.ErrName) || len(f.sent) > 0 {
+			t.Errorf("%v after %d requests", err, len(f.sent))
+		}
+	}
+}

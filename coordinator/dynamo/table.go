@@ -55,10 +55,11 @@ func (c *Coordinator) EnsureTable(ctx context.Context) error {
 }
 
 // describe reads what the table is like, and refuses a shape that is another.
-func (c *Coordinator) describe(ctx context.Context) (table *types.TableDescription, err error) {
-	err = c.control(ctx, "DescribeTable", func(ctx context.Context) error {
+func (c *Coordinator) describe(ctx context.Context) (*types.TableDescription, error) {
+	table := &types.TableDescription{}
+	err := c.control(ctx, "DescribeTable", func(ctx context.Context) error {
 		out, err := c.client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &c.table})
-		if err == nil {
+		if err == nil && out.Table != nil {
 			table = out.Table
 		}
 		return err

@@ -30,12 +30,12 @@ type wholeBodies struct{ *http.Client }
 
 // Do implements dynamodb.HTTPClient.
 func (c wholeBodies) Do(r *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
+	body := bytes.NewBuffer(make([]byte, 0, bytes.MinRead+max(0, r.ContentLength)))
+	if _, err := body.ReadFrom(r.Body); err != nil {
 		return nil, err
 	}
 	r = r.WithContext(r.Context()) // a copy
-	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body.Bytes())), nil }
 	r.Body, _ = r.GetBody()
 	return c.Client.Do(r)
 }
