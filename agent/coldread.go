@@ -11,6 +11,7 @@ import (
 	"github.com/siltstone-io/siltstone/coordinator/shard"
 	"github.com/siltstone-io/siltstone/tiered"
 	"github.com/siltstone-io/siltstone/tiered/bucket"
+	"github.com/siltstone-io/siltstone/tiered/segment"
 )
 
 // coldTime is how long a fetch that has some records goes on reading objects
@@ -33,6 +34,7 @@ type coldRead struct {
 	some   bool
 	until  time.Time
 	kept   map[tiered.Kept]struct{}
+	whole  map[segment.ObjectID]struct{} // objects that are kept whole
 }
 
 // coldPart is what is still to be read of one partition.
@@ -57,7 +59,7 @@ func (a *Agent) readCold(ctx context.Context, op *fetchOp, lease *readLease, las
 	defer lease.keep(0) // of what is reserved
 	r := &coldRead{
 		Agent: a, op: op, lease: lease,
-		budget: op.req.MaxBytes, until: time.Now().Add(coldTime), kept: map[tiered.Kept]struct{}{},
+		budget: op.req.MaxBytes, until: time.Now().Add(coldTime), kept: map[tiered.Kept]struct{}{}, whole: map[segment.ObjectID]struct{}{},
 	}
 	var parts []*coldPart
 	for i, ranges := range op.cold {
@@ -123,15 +125,15 @@ func (r *coldRead) turn(ctx context.Context, p *coldPart, last bool) (more, comp
 // next reads what a part has in its next object that has any of it.
 func (r *coldRead) next(ctx context.Context, p *coldPart) (more bool, err error) {
 	limit := min(r.budget, p.req.MaxBytes-p.size)
-	if r.some && (limit <= 0 || !time.Now().Before(r.until)) || p.size > 0 && r.lease.held >= r.op.pins.room {
+	if r.some && (limit <= 0 || !time.Now().Before(r.until)) {
 		return false, nil
 	}
 	for len(p.ranges) > 0 {
-		r.opts.Turn(ctx, r.op.number)
-		if !r.lease.reserve(r.opts.Memory.Whole) {
+		rng := p.ranges[0]
+		if !r.room(p, rng.Object) {
 			return false, nil
 		}
-		rng := p.ranges[0]
+		r.opts.Turn(ctx, r.op.number)
 		r.reader.ReadAhead(p.ranges[1:min(1+readAhead, len(p.ranges))]...)
 		got, err := r.reader.Read(ctx, tiered.Request{Partition: p.req.Partition, Range: rng, From: p.from, MaxBytes: limit})
 		if err != nil {
@@ -140,7 +142,7 @@ func (r *coldRead) next(ctx context.Context, p *coldPart) (more bool, err error)
 		if r.some && got.SizeBytes > limit {
 			return false, nil // the first batch that Read gives, whatever the limit
 		}
-		r.keep(got.Kept)
+		r.keep(rng.Object, got.Kept)
 		p.out.Records = append(p.out.Records, got.Batches...)
 		p.size += got.SizeBytes
 		r.budget -= got.SizeBytes
@@ -156,13 +158,25 @@ func (r *coldRead) next(ctx context.Context, p *coldPart) (more bool, err error)
 	return false, nil
 }
 
+// room says whether there is memory for what is read next. What is kept for
+// another part needs no more: so those that stand at the same object stay together.
+func (r *coldRead) room(p *coldPart, next segment.ObjectID) bool {
+	if _, kept := r.whole[next]; kept {
+		return true
+	}
+	return (p.size == 0 || r.lease.held < r.op.pins.room) && r.lease.reserve(r.opts.Memory.Whole)
+}
+
 // keep counts the memory that batches keep, once for all that are in it.
-func (r *coldRead) keep(all []tiered.Kept) {
+func (r *coldRead) keep(object segment.ObjectID, all []tiered.Kept) {
 	bytes := 0
 	for _, k := range all {
 		if _, counted := r.kept[k]; !counted {
 			r.kept[k] = struct{}{}
 			bytes += k.SizeBytes()
+		}
+		if k.Whole() {
+			r.whole[object] = struct{}{}
 		}
 	}
 	r.lease.keep(bytes)

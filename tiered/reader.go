@@ -159,6 +159,9 @@ type Kept struct{ block *block }
 // SizeBytes is how large it is.
 func (k Kept) SizeBytes() int { return len(k.block.data) }
 
+// Whole says whether it is a whole object, with the records of all its partitions.
+func (k Kept) Whole() bool { return k.block.whole() }
+
 // Read returns record batches. It may return fewer than MaxBytes of them
 // rather than wait for the bucket again. An object that is missing is
 // bucket.ErrNotFound, wrapped: the caller folds again. Damage is
