@@ -36,7 +36,16 @@ func New(o Options) (http.Handler, error) {
 		"/ready":   h.ready,
 		"/metrics": h.metricsPage(promhttp.HandlerFor(o.Gatherer, promhttp.HandlerOpts{EnableOpenMetrics: true, DisableCompression: true})),
 	})
-	return mux, nil
+	return uncached(mux), nil
+}
+
+// uncached keeps caches from storing what holds for this moment only:
+// redirects to a cleaner path, too, which are the mux's.
+func uncached(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r)
+	})
 }
 
 func healthy(w http.ResponseWriter, _ *http.Request) { writeText(w, "healthy\n") }

@@ -197,4 +197,7 @@ func TestUnknown(t *testing.T) {
 	}
 	f.post("/api/v1/topics/t", `{"partitions":1}`).want(405, 405, "PUT makes a topic, and POST /api/v1/topics/{topic}/records appends")
 	f.do("GET", "/", "").want(404, 404, "/api/v1/topics")
+	if moved := f.do("GET", "//api/v1/topics", ""); moved.header.Get("Location") != "/api/v1/topics" || moved.header.Get("Cache-Control") != "no-store" {
+		t.Errorf("%d, %v", moved.status, moved.header)
+	}
 }

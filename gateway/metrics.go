@@ -54,15 +54,13 @@ func newMetrics(r prometheus.Registerer, held *memory) *metrics {
 	return m
 }
 
-// measured serves a route, counts what it does, and keeps caches from storing
-// what holds for this moment only.
+// measured serves a route, and counts what it does.
 func (h *handler) measured(route string, next http.Handler) http.Handler {
 	seconds, inFlight := h.metrics.seconds.WithLabelValues(route), h.metrics.inFlight.WithLabelValues(route)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begin := time.Now()
 		inFlight.Inc()
 		defer inFlight.Dec()
-		w.Header().Set("Cache-Control", "no-store")
 		m := &measuring{ResponseWriter: w}
 		h.serve(next, m, r)
 		seconds.Observe(time.Since(begin).Seconds())
