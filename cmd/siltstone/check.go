@@ -69,7 +69,7 @@ func checkFolder(ctx context.Context, dir string, json bool, w io.Writer) (err e
 		printReport(w, dir, report)
 	}
 	if err == nil && len(report.Problems) > 0 {
-		err = fmt.Errorf("data folder %s is %s: docs/troubleshooting.md says what to do", dir, verdict(report))
+		err = fmt.Errorf("data folder %s is %s (docs/troubleshooting.md says what to do)", dir, verdict(report))
 	}
 	return err
 }
