@@ -82,6 +82,11 @@ func TestCellAims(t *testing.T) {
 			t.Errorf("%s: the tail: %q, want %q", tt.name, got, tt.tailing)
 		}
 	}
+	beside := measured("abc", flatOut, ofSystem(siltstoneName, 100, 10, 5), ofSystem(peerName, 100, 10, 10))
+	beside.Samples = append(beside.Samples, measured("abc", flatOut, ofSystem(syncedName, 300, 1, 1), ofSystem(syncedName, 300, 1, 1)).Samples...)
+	if got := beside.writingAim(flatOut); got != "met" {
+		t.Errorf("beside one that syncs: %q", got)
+	}
 	alone := measured("abc", flatOut, ofSystem(siltstoneName, 1, 1, 1), ofSystem(siltstoneName, 1, 1, 1))
 	if got := alone.writingAim(flatOut); got != "" {
 		t.Errorf("alone: %q", got)

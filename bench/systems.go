@@ -58,18 +58,29 @@ func siltstone(binary string) system {
 // siltstoneName is Siltstone's in reports.
 const siltstoneName = "Siltstone"
 
+// syncedName is that of a Kafka that syncs each append before it acknowledges
+// it, as Siltstone does. Nothing is compared with it but by readers.
+const syncedName = "Kafka 4.4.0, synced"
+
+// synced is kafka with that one setting more.
+func synced(jars string) system {
+	return kafkaWith(syncedName, jars, "log.flush.interval.messages=1\n")
+}
+
 // kafka is Apache Kafka from a folder of jars: one node in KRaft mode, broker
 // and controller, with the settings that it has by default, but for groups what
 // its own config for one node says, and the JVM flags that its own start script
 // has.
-func kafka(jars string) system {
-	return system{"Kafka 4.4.0", func(ctx context.Context, dir string) (*server, error) {
+func kafka(jars string) system { return kafkaWith("Kafka 4.4.0", jars, "") }
+
+func kafkaWith(name, jars, more string) system {
+	return system{name, func(ctx context.Context, dir string) (*server, error) {
 		addrs, err := freeAddrs(2)
 		if err != nil {
 			return nil, err
 		}
 		settings := filepath.Join(dir, "server.properties")
-		if err := os.WriteFile(settings, kafkaSettings(dir, addrs[0], addrs[1]), 0o600); err != nil {
+		if err := os.WriteFile(settings, append(kafkaSettings(dir, addrs[0], addrs[1]), more...), 0o600); err != nil {
 			return nil, err
 		}
 		java := []string{
