@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -237,6 +238,22 @@ func TestAppendTopic(t *testing.T) {
 		t.Errorf("%s, ETag %q, %d appends", got.body, got.header.Get("ETag"), len(f.log.appends))
 	}
 	f.post("/api/v1/topics/t/records", `{"records":[{"value":"a"},{"value":"a","partition":4}]}`).want(404, 40402, "record 1: ")
+}
+
+// TestAppendTimesOut: what was not safe in time says what it waited for.
+func TestAppendTimesOut(t *testing.T) {
+	const said = "timed out before it was safe"
+	f := start(t, func(o *Options) { o.Agent = agentState{errors.New("no space left on device")} })
+	f.create("t", 1)
+	f.log.fail = func(siltstone.TopicPartition) error { return siltstone.ErrTimedOut }
+	f.do("POST", recordsOf, "x").want(504, 50401, said+"; the server is not ready: no space left on device")
+	f = start(t)
+	f.create("t", 1)
+	f.log.fail = func(siltstone.TopicPartition) error { return siltstone.ErrTimedOut }
+	got := f.do("POST", recordsOf, "x")
+	if got.want(504, 50401, said); strings.Contains(got.body, "not ready") {
+		t.Errorf("%s", got.body)
+	}
 }
 
 // TestPartitioner has the values of Kafka's own tests.

@@ -99,11 +99,16 @@ func partitionIn(t *topic.Topic, r *http.Request) (int32, error) {
 }
 
 // refuse is the answer to an error, logged where what is stored is damaged or
-// nobody thought of it.
+// nobody thought of it. What took too long has its reason, if there is one.
 func (h *handler) refuse(err error) (int, Error) {
 	status, e := classify(err)
-	if status == http.StatusInternalServerError {
+	switch status {
+	case http.StatusInternalServerError:
 		h.logger.Error("request failed", "err", err)
+	case http.StatusGatewayTimeout:
+		if why := h.agent.Ready(); why != nil {
+			e.Message += "; the server is not ready: " + why.Error()
+		}
 	}
 	return status, e
 }
