@@ -32,6 +32,7 @@ func (b *Bucket) putParts(ctx context.Context, key string, body bucket.Body) err
 	parts, err := b.sendParts(ctx, u, body)
 	if err == nil {
 		err = b.request(ctx, func(ctx context.Context) error { return b.o.Uploads.Complete(ctx, u, parts) })
+		err = b.settle(ctx, key, err)
 	}
 	if err != nil {
 		b.abort(ctx, u)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"syscall"
 
 	"github.com/siltstone-io/siltstone/tiered/bucket"
 )
@@ -29,11 +28,19 @@ func (b *Bucket) putWhole(ctx context.Context, key string, body bucket.Body) err
 	p := newPayload(body)
 	defer p.detach()
 	err := b.request(ctx, func(ctx context.Context) error { return b.o.Objects.Put(ctx, key, p) })
-	if !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
+	return b.settle(ctx, key, err)
+}
+
+// settle looks for the object where the connection broke before the answer to
+// what makes it. A store that refuses early closes the connection, and who
+// still sends may see that and not the refusal, time after time; and to find
+// out by sending all parts once more is dear.
+func (b *Bucket) settle(ctx context.Context, key string, err error) error {
+	var answer *Answer
+	if err == nil || errors.As(err, &answer) || errors.Is(err, ErrGarbled) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	// A store that refuses before it has read all closes the connection, and
-	// who still sends may see that and not the refusal, time after time.
 	there := b.request(ctx, func(ctx context.Context) error {
 		_, err := b.o.Objects.Head(ctx, key)
 		return err

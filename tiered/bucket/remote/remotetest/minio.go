@@ -267,7 +267,7 @@ func testPartsThatFail(t *testing.T, f *fresh) {
 		}
 		return response, err
 	}))
-	wantOutcome(t, "Put whose answer is lost", lossy.Put(t.Context(), "lost", body), siltstone.ErrUnavailable)
+	wantOutcome(t, "Put whose answer is lost", lossy.Put(t.Context(), "lost", body), bucket.ErrExists)
 	wantObject(t, lossy, "lost", whole)
 	wantNoUploads(t, lossy)
 }

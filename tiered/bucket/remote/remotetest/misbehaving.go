@@ -408,8 +408,12 @@ func testLateReader(t *testing.T, open Open) {
 				kept = append(kept, r.Body)
 				return nil, errors.New("the connection broke")
 			}
+			status := http.StatusOK
+			if r.Method == http.MethodHead {
+				status = http.StatusNotFound
+			}
 			return &http.Response{
-				StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r, Header: http.Header{},
+				StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r, Header: http.Header{},
 				Body: io.NopCloser(strings.NewReader(uploadCreated)),
 			}, nil
 		})})
