@@ -191,7 +191,7 @@ func TestRefusingStore(t *testing.T) {
 				}
 			})
 		}
-		for time.Since(start) < 3*time.Second {
+		for time.Since(start) < 2*time.Second {
 			if _, err := b.Size(t.Context(), "k0"); !errors.Is(err, siltstone.ErrUnavailable) {
 				t.Errorf("Size: %v", err)
 			}
