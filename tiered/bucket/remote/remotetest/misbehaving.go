@@ -261,8 +261,11 @@ func testLists(t *testing.T, open Open) {
 		{"an error as a success", xmlError("InternalError"), siltstone.ErrUnavailable},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b, _ := server(t, open, func(w http.ResponseWriter, r *http.Request) { answer(w, 200, c.page) })
+			b, requests := server(t, open, func(w http.ResponseWriter, r *http.Request) { answer(w, 200, c.page) })
 			found, err := b.List(t.Context(), "", "", 10)
+			if n := requests.Load(); n > 2 {
+				t.Errorf("%d requests", n)
+			}
 			wantOutcome(t, "List", err, c.want)
 			if c.want == nil && (len(found) != 2 || found[0].Key != "a" || found[1].Key != "b") {
 				t.Errorf("List = %v", found)
