@@ -12,8 +12,9 @@ var ErrConditions = errors.New("the store does not honour conditional writes (If
 
 // CheckConditions finds out whether a bucket refuses to overwrite: it puts two
 // objects under one new key. It is for the start of a process; the nonce is
-// one that no other process uses. The probe is deleted; where that fails, a
-// few bytes stay, which is no reason to refuse the store.
+// one that no other process uses. A new cluster is told by an empty bucket, so
+// its id is claimed first. The probe is deleted; where that fails, a few bytes
+// stay, which is no reason to refuse the store.
 func CheckConditions(ctx context.Context, b Bucket, nonce uint64) error {
 	key := fmt.Sprintf("probe/%016x", nonce)
 	// ErrExists here is of a try whose answer was lost.
