@@ -92,6 +92,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.workCtx = workCtx
 	c := newCore(a)
 	err := c.loop(ctx)
+	if err == nil {
+		c.leave(workCtx)
+	}
 	close(a.ended)
 	c.abandon()
 	stop()

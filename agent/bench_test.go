@@ -18,6 +18,7 @@ import (
 func benchCore(b *testing.B) (*core, *partition) {
 	b.Helper()
 	a, err := New(Options{
+		Alone:       true,
 		Coordinator: cmemory.New(), Bucket: bmemory.New(), Incarnation: 1, Rand: func() uint64 { return 1 },
 	})
 	if err != nil {

@@ -136,12 +136,13 @@ func (e *settled) handle(c *core) {
 
 // settle folds an outcome.
 func (c *core) settle(s *ledShard, out ledger.Outcome) {
-	objects := 0
-	if len(s.inFlight) > 0 {
+	objects, given := 0, len(s.inFlight) == 0 // up, with what the proposal was of
+	if !given {
 		objects, s.inFlight = s.inFlight[0], s.inFlight[1:]
 	}
 	changes, err := s.log.Settle(out)
 	for i := range changes {
+		changes[i].Mine = changes[i].Mine && !given
 		c.folded(s, &changes[i], objects)
 	}
 	switch {

@@ -23,10 +23,11 @@ type core struct {
 	*Agent
 	now time.Time // of the events being handled
 
-	cluster clusterLedger
-	shards  [shard.Count]*ledShard
-	groups  [group.Count]*groupShard
-	parts   map[siltstone.TopicPartition]*partition
+	activity activity
+	cluster  clusterLedger
+	shards   [shard.Count]*ledShard
+	groups   [group.Count]*groupShard
+	parts    map[siltstone.TopicPartition]*partition
 
 	queue       []*appendOp // wait for memory, oldest first
 	slabs       slabs
@@ -59,6 +60,7 @@ func newCore(a *Agent) *core {
 		parts: map[siltstone.TopicPartition]*partition{},
 		slabs: slabs{limit: a.opts.Memory.Tail},
 	}
+	c.activity = activity{alone: a.opts.Alone, on: a.opts.Alone}
 	c.cluster.log = ledger.New(topic.Ledger, topic.New())
 	for i := range c.shards {
 		c.shards[i] = newLedShard(i)
@@ -85,6 +87,7 @@ func (c *core) loop(ctx context.Context) error {
 		select {
 		case e := <-c.inbox:
 			c.now = time.Now()
+			c.lookActive()
 			e.handle(c)
 			c.handleQueued()
 		case <-timer.C:
@@ -112,6 +115,7 @@ func (c *core) handleQueued() {
 
 // turn does what the state asks for after some events, or as time passed.
 func (c *core) turn() {
+	c.lookActive()
 	c.deadlines.expireUntil(c.now, c)
 	c.flush()
 	c.loadIndexes()
@@ -149,6 +153,7 @@ func (c *core) untilDue() time.Duration {
 		sooner(c.deadlines[0].deadline())
 	}
 	sooner(c.flushDue())
+	sooner(c.activeDue())
 	for _, s := range c.shards {
 		if s.leads() {
 			sooner(c.checkpointDue(&s.unstored))

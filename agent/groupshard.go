@@ -175,7 +175,7 @@ func (c *core) turnGroups(s *groupShard) {
 // nextGroupEntry decides on the state as folded what to append; nil if nothing.
 func (c *core) nextGroupEntry(s *groupShard) group.Body {
 	switch {
-	case s.state == standing && c.draining:
+	case s.state == standing && (c.draining || !c.mayElect()):
 		return nil
 	case s.state == standing:
 		return &group.Lead{Epoch: s.log.Fold().Epoch() + 1, Leader: c.opts.Incarnation}
@@ -265,6 +265,7 @@ func (c *core) foldedGroups(s *groupShard, ch *ledger.Change[group.Change]) {
 	}
 	fold := s.log.Fold()
 	switch {
+	case ch.Entry.Kind == group.KindUpdate && !s.leads(): // another's, or given up
 	case ch.Entry.Kind == group.KindUpdate && ch.Mine:
 		s.update = nil
 		s.machine.Folded(c.now)
@@ -275,7 +276,7 @@ func (c *core) foldedGroups(s *groupShard, ch *ledger.Change[group.Change]) {
 	case fold.Sealed() && ch.Mine:
 		c.stopMachine(s)
 		s.state, c.statusStale = sealed, true
-	case fold.Leader() != c.opts.Incarnation:
+	case fold.Leader() != c.opts.Incarnation, !c.activity.on:
 		c.deposeGroups(s)
 	case ch.Effect.Elected:
 		c.serveGroups(s)

@@ -8,9 +8,8 @@ import (
 	"github.com/siltstone-io/siltstone/coordinator/shard"
 )
 
-// This agent leads every shard. Its coordinator is one that it holds alone
-// (an embedded one, locked), so every other incarnation is dead, and it takes
-// over at once. Who leads what among several agents is not decided here yet.
+// The active agent (active.go) leads every shard. Who leads what among several
+// is not decided here yet.
 
 // begin starts with the topics; the shards follow once they are known.
 func (c *core) begin() {
@@ -63,7 +62,7 @@ func (c *core) recut(p *partition, n int) {
 // and takes the partitions as the fold has them.
 func (c *core) depose(s *ledShard) {
 	c.setState(s, standing)
-	s.objects = nil
+	s.objects, s.inFlight = nil, nil
 	for _, p := range s.parts {
 		p.fail(c, siltstone.ErrNotLeader)
 		known, ok := s.fold().Partition(p.tp)
@@ -75,7 +74,7 @@ func (c *core) depose(s *ledShard) {
 
 // electSelf proposes to lead, in the next epoch.
 func (c *core) electSelf(s *ledShard) shard.Body {
-	if c.draining {
+	if c.draining || !c.mayElect() {
 		return nil
 	}
 	if !s.mayLead() {
@@ -96,7 +95,7 @@ func (c *core) foldedLead(s *ledShard, ch *ledger.Change[shard.Change]) {
 	case fold.Sealed() && ch.Mine:
 		c.setState(s, sealed)
 		c.failParts(s)
-	case fold.Leader() != c.opts.Incarnation:
+	case fold.Leader() != c.opts.Incarnation, !c.activity.on:
 		c.depose(s)
 	case ch.Effect.Elected:
 		c.serve(s)

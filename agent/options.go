@@ -20,6 +20,11 @@ type Options struct {
 	Coordinator coordinator.Coordinator
 	Bucket      bucket.Bucket
 	Cluster     siltstone.ClusterID // that both carry
+	// Alone: the coordinator is locked for this process, so every other agent
+	// is dead. Else agents take turns (active.go).
+	Alone bool
+	// Address is where clients find this agent: for people who look for it.
+	Address string
 	// Incarnation names this run of the agent; nobody else ever has the same.
 	Incarnation siltstone.Incarnation
 	// Rand is drawn from by the step loop alone, so that a simulated agent

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,6 +50,7 @@ type running struct {
 	*Agent
 	rig  *rig
 	stop context.CancelFunc
+	cut  *atomic.Bool // from the coordinator, where several share it
 	done chan struct{}
 	err  error // of Run, once done is closed
 }
@@ -76,7 +78,7 @@ func (r *rig) launch() *running {
 	r.runs++
 	rnd := rand.New(rand.NewPCG(r.runs, 7))
 	opts := Options{
-		Coordinator: r.coordinator(), Bucket: r.store(),
+		Coordinator: r.coordinator(), Bucket: r.store(), Alone: true,
 		Incarnation: siltstone.Incarnation(r.runs), Rand: rnd.Uint64,
 	}
 	if r.adjust != nil {

@@ -34,6 +34,8 @@ func (c *core) publish() {
 	switch behind, groupsBehind := slices.Index(s.Epochs, -1), slices.Index(s.Groups, false); {
 	case c.draining:
 		s.Why = "stopping"
+	case !c.activity.on:
+		s.Why = c.activity.whyNotActive()
 	case !c.cluster.ready:
 		s.Why = "reading the cluster's ledger"
 	case behind >= 0:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
@@ -17,6 +18,7 @@ import (
 type clusterLedger struct {
 	log     *ledger.Log[*topic.State, topic.Change]
 	ready   bool
+	from    time.Time   // when the reading began that it is of
 	changes []*changeOp // the first is in flight if the log is busy; maxChanges at most
 
 	unstored unstored
@@ -77,15 +79,17 @@ func (op *changeOp) opened() {
 // loadCluster reads the cluster's ledger.
 func (c *core) loadCluster() {
 	c.cluster.ready, c.statusStale = false, true
+	from := c.now
 	c.work(func(ctx context.Context) event {
 		got, err := loadFold(ctx, c.Agent, topic.Ledger, topic.New)
-		return &clusterLoaded{got: got, err: err}
+		return &clusterLoaded{from: from, got: got, err: err}
 	})
 }
 
 type clusterLoaded struct {
-	got ledger.Loaded[*topic.State, topic.Change]
-	err error
+	from time.Time
+	got  ledger.Loaded[*topic.State, topic.Change]
+	err  error
 }
 
 func (e *clusterLoaded) handle(c *core) {
@@ -97,14 +101,14 @@ func (e *clusterLoaded) handle(c *core) {
 	}
 	c.cluster.log.Replace(e.got.Fold, e.got.At)
 	c.cluster.unstored.restart(e.got.At, e.got.Checkpoint, c.now)
-	c.cluster.ready, c.statusStale = true, true
+	c.cluster.ready, c.cluster.from, c.statusStale = true, e.from, true
 	c.topics.Store(c.cluster.log.Fold().View())
 	for _, t := range c.Topics().All() {
 		c.addPartitions(t, nil)
 	}
 	c.removeDeleted()
 	c.topicsDeleted()
-	if c.begun {
+	if c.begun || !c.mayElect() {
 		return
 	}
 	c.begun = true

@@ -66,7 +66,7 @@ func (k *known) run(t *testing.T, drain time.Duration) (*running, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	engine, err := agent.New(agent.Options{
-		Coordinator: s.coordinator, Bucket: s.bucket, Cluster: id, Incarnation: siltstone.Incarnation(rand.Uint64() | 1), Rand: rand.Uint64,
+		Coordinator: s.coordinator, Alone: true, Bucket: s.bucket, Cluster: id, Incarnation: siltstone.Incarnation(rand.Uint64() | 1), Rand: rand.Uint64,
 		Flush: agent.Flush{Eager: true}, Memory: agent.Memory{Tail: 1}, CheckpointEntries: 4, DrainTime: drain,
 	})
 	if err != nil {

@@ -198,7 +198,7 @@ func newEngine(ctx context.Context, s *stores, o agent.Options) (*agent.Agent, s
 	if err != nil {
 		return nil, cluster, false, err
 	}
-	o.Coordinator, o.Bucket, o.Cluster = s.coordinator, s.bucket, cluster
+	o.Coordinator, o.Alone, o.Bucket, o.Cluster = s.coordinator, true, s.bucket, cluster
 	o.Incarnation = siltstone.Incarnation(rand.Uint64() | 1) // zero would be nobody
 	o.Rand = rand.Uint64
 	o.Flush = agent.Flush{Eager: true, Wait: 10 * time.Millisecond}

@@ -83,7 +83,7 @@ func startWeb(t *testing.T) *webRig {
 	logged := &strings.Builder{}
 	log := slog.New(slog.NewTextHandler(io.MultiWriter(logged, t.Output()), nil))
 	engine, err := agent.New(agent.Options{
-		Coordinator: coordinator.New(), Bucket: bucket.New(), Cluster: siltstone.ClusterID{7}, Incarnation: 7, Rand: rand.Uint64, Log: log,
+		Coordinator: coordinator.New(), Alone: true, Bucket: bucket.New(), Cluster: siltstone.ClusterID{7}, Incarnation: 7, Rand: rand.Uint64, Log: log,
 		Flush: agent.Flush{Eager: true},
 	})
 	if err != nil {
