@@ -139,6 +139,9 @@ func (a *Agent) abandonQueued() {
 
 var errStopped = fmt.Errorf("agent has stopped: %w", siltstone.ErrUnavailable)
 
+// Cluster is the id of the cluster that the agent is of.
+func (a *Agent) Cluster() siltstone.ClusterID { return a.opts.Cluster }
+
 // Topics is the newest view of the topics that this agent has folded.
 func (a *Agent) Topics() *topic.View { return a.topics.Load() }
 

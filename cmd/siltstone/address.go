@@ -54,14 +54,14 @@ func advertised(listening net.Addr) address {
 	return a
 }
 
-// ports are what dev listens on. Connections wait there until something serves them.
+// ports are what a server listens on. Connections wait there until something serves them.
 type ports struct{ kafka, http, pprof net.Listener } // pprof nil: no profiles
 
-func (d *dev) listen(ctx context.Context) (p ports, err error) {
+func (s *server) listen(ctx context.Context) (p ports, err error) {
 	for _, l := range []struct {
 		port       *net.Listener
 		flag, addr string
-	}{{&p.kafka, "kafka", d.kafkaAddr}, {&p.http, "http", d.httpAddr}, {&p.pprof, "pprof", d.pprofAddr}} {
+	}{{&p.kafka, "kafka", s.kafkaAddr}, {&p.http, "http", s.httpAddr}, {&p.pprof, "pprof", s.pprofAddr}} {
 		if l.addr == "" {
 			continue
 		}

@@ -55,7 +55,7 @@ func TestAddressesOfAListener(t *testing.T) {
 
 // TestGreeting: it says where clients are told to come, where that is elsewhere.
 func TestGreeting(t *testing.T) {
-	d := dev{kafkaAddr: "127.0.0.1:0", httpAddr: "127.0.0.1:0"}
+	d := server{kafkaAddr: "127.0.0.1:0", httpAddr: "127.0.0.1:0"}
 	p, err := d.listen(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ func newCluster() *cobra.Command {
 	c := &client{}
 	cmd := parent("cluster", "Describe a cluster, and alter its settings",
 		"  siltstone cluster describe\n  siltstone cluster alter --config num.partitions=3",
-		newClusterDescribe(c), newClusterAlter(c))
+		newClusterInit(), newClusterDescribe(c), newClusterAlter(c))
 	c.register(cmd)
 	return cmd
 }

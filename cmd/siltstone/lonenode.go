@@ -15,10 +15,10 @@ type loneNode struct {
 }
 
 // newLoneNode tells clients to come to an address.
-func newLoneNode(engine *agent.Agent, cluster siltstone.ClusterID, at address) *loneNode {
-	node := kafka.Node{ID: loneNodeID, Host: at.host, Port: at.port}
+func newLoneNode(engine *agent.Agent, at address, zone string) *loneNode {
+	node := kafka.Node{ID: loneNodeID, Host: at.host, Port: at.port, Rack: zone}
 	return &loneNode{engine, kafka.ClusterInfo{
-		ID: cluster.String(), Self: loneNodeID, Controller: loneNodeID, Nodes: []kafka.Node{node},
+		ID: engine.Cluster().String(), Self: loneNodeID, Controller: loneNodeID, Nodes: []kafka.Node{node},
 	}}
 }
 

@@ -1,4 +1,4 @@
-// Command siltstone is the one binary: an agent with its stores (dev), a client
+// Command siltstone is the one binary: an agent (agent, or dev with stores of its own), a client
 // (topic, produce, consume, group, cluster) and tools for what is stored
 // (segment, check). A file per subcommand; here is what all have in common.
 package main
@@ -98,6 +98,7 @@ called in a wrong way, and has done nothing; 130 where a second Ctrl-C ends it.`
 	root.CompletionOptions.DisableDefaultCmd = true // newCompletion is ours
 	root.AddCommand(
 		newDev(),
+		newAgent(),
 		newTopic(),
 		newProduce(),
 		newConsume(),

@@ -12,7 +12,7 @@ import (
 	"github.com/siltstone-io/siltstone/kafka"
 )
 
-// memory is how many bytes of memory dev may have, by --memory. It divides them
+// memory is how many bytes of memory a server may have, by --memory. It divides them
 // among its parts, which keep within theirs whatever clients do, and leaves the
 // rest to what is stored of topics and groups, and to Go, whose collector works
 // the harder the nearer all is to the whole. docs/limits.md has the shares.
@@ -43,10 +43,13 @@ func (m memory) limit() { debug.SetMemoryLimit(int64(m - m/16)) }
 
 func (m memory) share(of int) int { return int(m / memory(of)) }
 
-func (m memory) agent() agent.Memory {
+// wholeLocally is up to what size objects are read whole from a local disk,
+// which does not charge for requests.
+const wholeLocally = 1 << 20
+
+func (m memory) agent(wholeBytes int) agent.Memory {
 	return agent.Memory{
-		Unflushed: m.share(8), Answers: m.share(16), Cache: m.share(16), Tail: m.share(32),
-		Whole: 1 << 20, // a local disk does not charge for requests
+		Unflushed: m.share(8), Answers: m.share(16), Cache: m.share(16), Tail: m.share(32), Whole: wholeBytes,
 	}
 }
 

@@ -21,7 +21,7 @@ func TestMemoryFlag(t *testing.T) {
 // TestMemoryShares: together they leave something, and each part takes its own.
 func TestMemoryShares(t *testing.T) {
 	for _, m := range []memory{leastMemory, 256 << 20, 1 << 30, 64 << 30} {
-		a, k := m.agent(), m.kafka()
+		a, k := m.agent(wholeLocally), m.kafka()
 		const idleConnection = 20 << 10
 		all := a.Unflushed + a.Answers + a.Cache + a.Tail +
 			k.MemoryBytes + k.MemoryBytes/8 + k.FrameBytes + k.AnswerBytes + k.Connections*idleConnection + m.gateway().MemoryBytes

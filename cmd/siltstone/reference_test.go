@@ -34,6 +34,7 @@ var printedAsJSON = map[string]any{
 	"siltstone group describe":       []describedGroup{},
 	"siltstone group reset":          resetGroup{},
 	"siltstone group delete":         []deletedGroup{},
+	"siltstone cluster init":         begunCluster{},
 	"siltstone cluster describe":     describedCluster{},
 	"siltstone segment dump":         []dumpedSegment{},
 	"siltstone segment verify":       []verifiedSegment{},

@@ -30,17 +30,18 @@ const (
 	maxWebConnections = 1000
 )
 
-// newWeb serves HTTP from the engine.
-func newWeb(engine *agent.Agent, log *slog.Logger, metrics *prometheus.Registry, limits gateway.Limits) (*http.Server, error) {
-	door, err := gateway.New(gateway.Options{
+// newGateway is the engine's HTTP door.
+func newGateway(engine *agent.Agent, log *slog.Logger, metrics *prometheus.Registry, limits gateway.Limits) (http.Handler, error) {
+	return gateway.New(gateway.Options{
 		Agent: readiness{engine}, Log: engine, Topics: engine, Random: rand.Uint64,
 		Logger: log, Gatherer: metrics, Metrics: metrics, Limits: limits,
 	})
-	if err != nil {
-		return nil, err
-	}
+}
+
+// newWeb is a server of HTTP.
+func newWeb(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
-		Handler:           door,
+		Handler:           h,
 		ReadHeaderTimeout: headerTime,
 		ReadTimeout:       bodyTime,
 		WriteTimeout:      replyTime,
@@ -48,7 +49,7 @@ func newWeb(engine *agent.Agent, log *slog.Logger, metrics *prometheus.Registry,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelInfo),
 		ConnState:         atMost(maxWebConnections, log),
-	}, nil
+	}
 }
 
 // atMost closes connections beyond so many, and says so once a minute at most.

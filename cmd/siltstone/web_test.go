@@ -89,10 +89,11 @@ func startWeb(t *testing.T) *webRig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := newWeb(engine, log, prometheus.NewRegistry(), gateway.Limits{})
+	door, err := newGateway(engine, log, prometheus.NewRegistry(), gateway.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	server := newWeb(door, log)
 	w := &webRig{t: t, port: newPipes(), engine: engine, logged: logged, stopped: make(chan error, 1)}
 	ctx, stop := context.WithCancel(t.Context())
 	w.stop = stop

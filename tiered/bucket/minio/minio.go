@@ -48,7 +48,7 @@ func Open(o Options) (*remote.Bucket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("MinIO at %s: %w", o.Addr, err)
 	}
-	c := &client{api: core, bucket: o.Bucket, credentials: who}
+	c := &client{api: core, bucket: o.Bucket, region: o.Region, credentials: who}
 	prefix := o.Prefix
 	if prefix != "" {
 		prefix += "/"
@@ -60,6 +60,7 @@ func Open(o Options) (*remote.Bucket, error) {
 type client struct {
 	api         *minio.Core
 	bucket      string
+	region      string
 	credentials *credentials.Credentials
 }
 

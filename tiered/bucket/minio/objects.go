@@ -77,3 +77,8 @@ func (c *client) kept(result minio.RemoveObjectResult) error {
 	answer := &remote.Answer{Status: http.StatusOK, Code: of.Code, Message: of.Message}
 	return fmt.Errorf("%s %w: %w", result.ObjectName, remote.ErrKept, answer)
 }
+
+// MakeBucket makes it.
+func (c *client) MakeBucket(ctx context.Context) error {
+	return c.explain(c.api.MakeBucket(ctx, c.bucket, minio.MakeBucketOptions{Region: c.region}))
+}

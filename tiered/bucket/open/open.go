@@ -35,6 +35,7 @@ type Options struct {
 type Bucket struct {
 	bucket.Bucket
 	reap  func(context.Context, time.Time) (int, error)
+	make  func(context.Context) error
 	close func() error
 }
 
@@ -45,6 +46,14 @@ func (b *Bucket) Reap(ctx context.Context, before time.Time) (int, error) {
 		return 0, nil
 	}
 	return b.reap(ctx, before)
+}
+
+// Make makes the bucket in its store where it is missing; a folder was made as it was opened.
+func (b *Bucket) Make(ctx context.Context) error {
+	if b.make == nil {
+		return nil
+	}
+	return b.make(ctx)
 }
 
 // Close gives up what is open. No call may be under way.
@@ -92,7 +101,7 @@ func (l *Location) open(ctx context.Context, o Options) (*Bucket, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Bucket{Bucket: again, reap: store.Reap, close: func() error {
+	return &Bucket{Bucket: again, reap: store.Reap, make: store.Make, close: func() error {
 		transport.CloseIdleConnections()
 		return nil
 	}}, nil

@@ -59,7 +59,7 @@ func (a *Answer) outcome() error {
 		"SlowDown", "Throttling", "ThrottlingException", "RequestLimitExceeded", "TemporaryRedirect":
 		return siltstone.ErrUnavailable
 	case "AccessDenied", "AllAccessDisabled", "AccountProblem", "InvalidAccessKeyId", "SignatureDoesNotMatch",
-		"NoSuchBucket", "MethodNotAllowed", "NotImplemented":
+		"NoSuchBucket", "BucketAlreadyExists", "InvalidBucketName", "TooManyBuckets", "MethodNotAllowed", "NotImplemented":
 		return bucket.ErrRefused
 	}
 	switch a.Status {

@@ -30,6 +30,8 @@ type Objects interface {
 	// Delete removes at most PageKeys objects. What it returns of keys that
 	// stay is an error that names the first, and is ErrKept.
 	Delete(ctx context.Context, keys []string) error
+	// MakeBucket makes the bucket that all of it is in.
+	MakeBucket(ctx context.Context) error
 }
 
 // Uploads sends the requests of which a large object is made, as Objects does.

@@ -106,3 +106,14 @@ func contentMD5(o *s3.Options) {
 		return smithyhttp.AddContentChecksumMiddleware(s)
 	})
 }
+
+// MakeBucket makes it in the client's region. S3 wants to hear no region where
+// that is its first.
+func (c *client) MakeBucket(ctx context.Context) error {
+	in := &s3.CreateBucketInput{Bucket: &c.bucket}
+	if region := c.api.Options().Region; region != "us-east-1" {
+		in.CreateBucketConfiguration = &types.CreateBucketConfiguration{LocationConstraint: types.BucketLocationConstraint(region)}
+	}
+	_, err := c.api.CreateBucket(ctx, in)
+	return c.explain(err)
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"github.com/siltstone-io/siltstone/agent"
+)
+
+// agentCommand is an agent of a cluster whose stores are elsewhere.
+type agentCommand struct {
+	server
+	remote
+	zone                     string
+	flushBytes               string
+	flushWait, flushInterval time.Duration
+}
+
+func newAgent() *cobra.Command {
+	var a agentCommand
+	cmd := &cobra.Command{
+		Use:   "agent",
+		Short: "Run an agent of a cluster in a bucket and a DynamoDB table",
+		Long: `Run an agent of a cluster in a bucket and a DynamoDB table.
+
+It keeps nothing on this machine. Of several agents of a cluster one is active,
+and another takes over once it has stopped, or is silent for siltstone.lease.ms.
+
+Each setting may come from its flag, else from the environment (--flush-wait is
+SILTSTONE_FLUSH_WAIT), else from the file that --config names.`,
+		Example: "  siltstone agent --bucket s3://my-bucket --coordinator dynamodb://my-table --zone eu-west-1a\n" +
+			"  . localstack/run/env && siltstone agent\n" +
+			"  siltstone agent --config /etc/siltstone.properties",
+		Args: takesNone,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := readSettings(cmd); err != nil {
+				return err
+			}
+			return a.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	a.remote.register(cmd)
+	f := cmd.Flags()
+	f.StringVar(&a.zone, "zone", "", "`name` of the availability zone that it runs in, which Kafka clients are told as its rack")
+	f.StringVar(&a.flushBytes, "flush-bytes", "8MiB", "`size` of what is buffered from which on it is written out at once")
+	f.DurationVar(&a.flushWait, "flush-wait", 250*time.Millisecond, "how long the first who waits for records to be written out waits for others")
+	f.DurationVar(&a.flushInterval, "flush-interval", 5*time.Second, "how long records may wait to be written out that nobody waits for")
+	a.server.register(f)
+	registerSettings(cmd)
+	return cmd
+}
+
+// flush is what the flags say of it.
+func (a *agentCommand) flush() (f agent.Flush, err error) {
+	n, err := humanize.ParseBytes(a.flushBytes)
+	if err != nil || n < 64<<10 || n > 1<<30 {
+		return f, usagef("--flush-bytes %q is not a size from 64KiB to 1GiB", a.flushBytes)
+	}
+	if a.flushWait <= 0 || a.flushInterval < a.flushWait {
+		return f, usagef("--flush-wait %s is above 0, and --flush-interval %s no shorter", a.flushWait, a.flushInterval)
+	}
+	return agent.Flush{Bytes: int(n), Wait: a.flushWait, Interval: a.flushInterval}, nil
+}
+
+// run serves until ctx ends, then flushes what is buffered.
+func (a *agentCommand) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
+	settings, err := a.check()
+	if err != nil {
+		return err
+	}
+	flush, err := a.flush()
+	if err != nil {
+		return err
+	}
+	settings.zone = a.zone
+	settings.memory.limit()
+	memory := settings.memory.agent(0)
+	if memory.Unflushed < flush.Bytes {
+		return usagef("--memory %s is too little for --flush-bytes %s: it takes 8 times as much", a.memory, a.flushBytes)
+	}
+	at, err := a.listen(ctx)
+	if err != nil {
+		return err
+	}
+	defer at.close()
+	s := newService(settings, at, stderr)
+	stores, err := a.open(ctx, s.log, s.metrics)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stores.Close()) }()
+	s.store = a.bucket
+	s.prepare = func(ctx context.Context) (o agent.Options, err error) {
+		id, err := stores.untilChecked(ctx, s.waits)
+		return agent.Options{Coordinator: stores.coordinator, Bucket: stores.bucket, Cluster: id, Flush: flush, Memory: memory}, err
+	}
+	s.ready = func(context.Context, *agent.Agent) error {
+		fmt.Fprintf(stdout, "siltstone agent of the cluster %s serves Kafka on %s, HTTP on %s\n", a.cluster, at.kafka.Addr(), at.http.Addr())
+		if s.advertise.String() != at.kafka.Addr().String() {
+			fmt.Fprintf(stdout, "Kafka clients are told to come to %s (--advertise)\n", s.advertise)
+		}
+		return nil
+	}
+	if err := s.run(ctx); err != nil {
+		return fmt.Errorf("cluster %s: %w", a.cluster, err)
+	}
+	fmt.Fprintln(stdout, "stopped; what it had buffered is in", a.bucket)
+	return nil
+}

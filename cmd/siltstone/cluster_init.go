@@ -1,0 +1,55 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+)
+
+// begunCluster is a cluster as --json prints it.
+type begunCluster struct {
+	Name string `json:"name"`
+	ID   string `json:"id"`
+}
+
+func newClusterInit() *cobra.Command {
+	var r remote
+	var json bool
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "Begin a cluster: make its bucket and its table, and stamp both",
+		Long: `Begin a cluster: make its bucket and its table, where they are missing, and stamp
+both with the cluster's new id. Stores of another cluster are refused, and so is
+a bucket that does not honour conditional writes. Done again, it changes nothing.
+
+Settings may come from the environment too (SILTSTONE_BUCKET), or from a file.`,
+		Example: "  siltstone cluster init --bucket s3://my-bucket --coordinator dynamodb://my-table\n" +
+			"  . localstack/run/env && siltstone cluster init",
+		Args: takesNone,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if err := readSettings(cmd); err != nil {
+				return err
+			}
+			stores, err := r.open(cmd.Context(), slog.New(slog.DiscardHandler), nil)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, stores.Close()) }()
+			id, err := stores.init(cmd.Context())
+			switch {
+			case err != nil:
+				return fmt.Errorf("cluster %s: %w", r.cluster, err)
+			case json:
+				return printJSON(cmd.OutOrStdout(), begunCluster{r.cluster, id.String()})
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "cluster %s has the id %s\n", r.cluster, id)
+			return nil
+		},
+	}
+	r.register(cmd)
+	registerSettings(cmd)
+	asJSON(cmd, &json)
+	return cmd
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/agent"
+	"github.com/siltstone-io/siltstone/kafka"
+)
+
+// service is an agent behind its doors: what dev and agent run.
+type service struct {
+	serverSettings
+	at      ports
+	log     *slog.Logger
+	metrics *prometheus.Registry
+	web     *stage
+	waiting bool // for the stores
+
+	store string // the bucket's URL, for people
+	// prepare finds out what the stores hold. It may take as long as they do
+	// to answer; meanwhile the doors are there, and not ready.
+	prepare func(ctx context.Context) (agent.Options, error)
+	ready   func(ctx context.Context, engine *agent.Agent) error // is called when it is
+}
+
+func newService(s serverSettings, at ports, stderr io.Writer) *service {
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if s.advertise == (address{}) {
+		s.advertise = advertised(at.kafka.Addr())
+	}
+	return &service{
+		serverSettings: s, at: at, metrics: metrics, web: newStage(),
+		log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: s.level})),
+	}
+}
+
+// run serves until ctx ends, then flushes what is buffered.
+func (s *service) run(ctx context.Context) error {
+	g, running := errgroup.WithContext(ctx)
+	g.Go(func() error { return serveHTTP(running, newWeb(s.web, s.log), s.at.http) })
+	g.Go(func() error { return servePprof(running, s.at.pprof) })
+	g.Go(func() error { return newRest().watch(running) })
+	g.Go(func() error {
+		engine, err := s.newEngine(running)
+		if err != nil {
+			return err
+		}
+		door, err := s.newDoor(engine)
+		if err != nil {
+			return err
+		}
+		gateway, err := newGateway(engine, s.log, s.metrics, s.memory.gateway())
+		if err != nil {
+			return err
+		}
+		s.web.show(gateway)
+		g.Go(func() error { return engine.Run(running) })
+		g.Go(func() error { return door.Serve(running, s.at.kafka) })
+		select {
+		case <-engine.Ready():
+			return s.ready(running, engine)
+		case <-running.Done():
+			return nil
+		}
+	})
+	if err := g.Wait(); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// waits notes why the service cannot begin yet.
+func (s *service) waits(why error) {
+	s.web.waits("not ready: " + why.Error())
+	if !s.waiting {
+		s.waiting = true
+		s.log.Warn("the stores do not answer; trying again", "err", why)
+	}
+}
+
+func (s *service) newEngine(ctx context.Context) (*agent.Agent, error) {
+	o, err := s.prepare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o.Incarnation = siltstone.Incarnation(rand.Uint64() | 1) // zero would be nobody
+	o.Rand, o.Log, o.Metrics = rand.Uint64, s.log, s.metrics
+	o.Address = s.advertise.String()
+	return agent.New(o)
+}
+
+func (s *service) newDoor(engine *agent.Agent) (*kafka.Server, error) {
+	return kafka.New(kafka.Options{
+		Log: engine, Groups: engine, Admin: engine, Topics: engine,
+		Cluster: newLoneNode(engine, s.advertise, s.zone), LogDir: s.store,
+		Random: rand.Uint64, Logger: s.log, Metrics: s.metrics, Limits: s.memory.kafka(),
+	})
+}
