@@ -34,7 +34,7 @@ $(BIN)/golangci-lint $(BIN)/staticcheck: tools.mod tools.sum
 test: ## everything that CI runs; installs what it needs, prints the minutes of each part
 	./scripts/test
 
-prove: ## the long counts: 2,000 seeds, 70 kills, 100 MB through every codec; and the protocol's model
+prove: ## the long counts: 2,000 seeds, 100 kills, 100 MB through every codec; and the protocol's model
 	./scripts/test tools prove-sim prove-e2e spec
 
 SEED ?= 1
