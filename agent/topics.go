@@ -99,6 +99,9 @@ func (e *clusterLoaded) handle(c *core) {
 		}
 		return
 	}
+	if e.from.Before(c.cluster.from) {
+		return // one that began later has come first
+	}
 	c.cluster.log.Replace(e.got.Fold, e.got.At)
 	c.cluster.unstored.restart(e.got.At, e.got.Checkpoint, c.now)
 	c.cluster.ready, c.cluster.from, c.statusStale = true, e.from, true

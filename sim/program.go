@@ -19,7 +19,7 @@ var clusterID = siltstone.ClusterID{0x51}
 // of the binary has them.
 func (o *agentOptions) program(ctx context.Context, n *node) error {
 	a, err := agent.New(agent.Options{
-		Coordinator: nodeCoordinator{n}, Alone: true, Bucket: nodeBucket{n}, Cluster: clusterID,
+		Coordinator: nodeCoordinator{n}, Alone: !o.shared, Bucket: nodeBucket{n}, Cluster: clusterID,
 		Incarnation: n.incarnation, Rand: n.random(1), Log: n.log,
 		Flush: o.flush, Memory: o.memory, CheckpointEntries: o.checkpointEntries,
 		Phase: timerPhase, Turn: n.turn, Plant: o.plant,

@@ -30,6 +30,7 @@ type agentOptions struct {
 	memory            agent.Memory
 	checkpointEntries int
 	plant             planted.Bug
+	shared            bool // the coordinator, as far as the agent knows
 }
 
 // A scenario is a world with one agent after another, clients, and what
@@ -100,6 +101,7 @@ func newScenario(seed uint64, m mood) *scenario {
 		memory:            agent.Memory{Unflushed: d.between(64, 256) << 10, Tail: d.between(8, 1024) << 10, Cache: d.between(16, 1024) << 10},
 		checkpointEntries: d.between(5, 50),
 	}
+	s.options.shared = m == stormy && newDice(seed, "shared", 0).chance(0.3)
 	for i := range d.between(1, 3) {
 		t := kmsg.NewCreateTopicsRequestTopic()
 		t.Topic, t.NumPartitions, t.ReplicationFactor = fmt.Sprintf("t%d", i), int32(d.between(1, 3)), -1
