@@ -342,6 +342,22 @@ func TestCheckpointIsStoredFirst(t *testing.T) {
 	r.wantNewest(t, 0)
 }
 
+// What exists under a key that only this checkpoint has is of a try whose
+// answer was lost, perhaps in a layer below.
+func TestCheckpointThatIsThereAlready(t *testing.T) {
+	r := newRig()
+	b := bucketfaulty.Wrap(r.bucket, func(op bucketfaulty.Op, _ string) bucketfaulty.Fate {
+		if op != bucketfaulty.Put {
+			return bucketfaulty.Fate{}
+		}
+		return bucketfaulty.Fate{Err: bucket.ErrExists, Applied: true}
+	})
+	if err := r.client(r.store, b).SaveCheckpoint(t.Context(), checkpointAt(5)); err != nil {
+		t.Fatal(err)
+	}
+	r.wantNewest(t, 5)
+}
+
 func BenchmarkEncodeCheckpoint(b *testing.B) {
 	rows := make([]ledger.Row, 100_000)
 	for i := range rows {

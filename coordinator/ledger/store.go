@@ -10,6 +10,7 @@ import (
 
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator"
+	"github.com/siltstone-io/siltstone/tiered/bucket"
 )
 
 // SaveCheckpoint stores a checkpoint under a key of its own, and after that
@@ -20,7 +21,8 @@ func (c *Client) SaveCheckpoint(ctx context.Context, e EncodedCheckpoint) error 
 	cp := e.Checkpoint
 	nonce := c.nonce()
 	cp.Key = objectKey(cp.Ledger, cp.At.Seq, nonce)
-	if err := c.o.Bucket.Put(ctx, cp.Key, e.body); err != nil {
+	// Nobody else has the key: what exists there is of a try whose answer was lost.
+	if err := c.o.Bucket.Put(ctx, cp.Key, e.body); err != nil && !errors.Is(err, bucket.ErrExists) {
 		return fmt.Errorf("save checkpoint %s: %w", cp.Key, err)
 	}
 	for {
