@@ -100,6 +100,7 @@ func (a *agentCommand) run(ctx context.Context, stdout, stderr io.Writer) (err e
 		id, err := stores.untilChecked(ctx, s.waits)
 		return agent.Options{Coordinator: stores.coordinator, Bucket: stores.bucket, Cluster: id, Flush: flush, Memory: memory}, err
 	}
+	s.chores = func(ctx context.Context) error { return stores.reap(ctx, s.log) }
 	s.ready = func(context.Context, *agent.Agent) error {
 		fmt.Fprintf(stdout, "siltstone agent of the cluster %s serves Kafka on %s, HTTP on %s\n", a.cluster, at.kafka.Addr(), at.http.Addr())
 		if s.advertise.String() != at.kafka.Addr().String() {

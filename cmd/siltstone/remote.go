@@ -75,8 +75,17 @@ func (s *remoteStores) Close() error { return errors.Join(s.bucket.Close(), s.co
 // nameKey is the register that has the cluster's name.
 const nameKey = "name"
 
-// check finds the cluster in its stores, and that they are fit for one.
-func (s *remoteStores) check(ctx context.Context) (id siltstone.ClusterID, err error) {
+// check finds the cluster in its stores, and that they are fit to be written to.
+func (s *remoteStores) check(ctx context.Context) (siltstone.ClusterID, error) {
+	id, err := s.find(ctx)
+	if err == nil {
+		err = bucket.CheckConditions(ctx, s.bucket, rand.Uint64())
+	}
+	return id, err
+}
+
+// find finds the cluster in its stores.
+func (s *remoteStores) find(ctx context.Context) (id siltstone.ClusterID, err error) {
 	if err := s.coordinator.CheckTable(ctx); err != nil {
 		return id, err
 	}
@@ -93,7 +102,7 @@ func (s *remoteStores) check(ctx context.Context) (id siltstone.ClusterID, err e
 	if string(v.Data) != s.name {
 		return id, fmt.Errorf("%w: they are of the cluster %q, and --cluster says %q", siltstone.ErrForeign, v.Data, s.name)
 	}
-	return id, bucket.CheckConditions(ctx, s.bucket, rand.Uint64())
+	return id, nil
 }
 
 // errNoCluster is stores that no cluster was begun in.
@@ -142,6 +151,33 @@ func (s *remoteStores) untilChecked(ctx context.Context, waits func(why error)) 
 		case <-time.After(pause/2 + rand.N(pause)):
 		case <-ctx.Done():
 			return id, ctx.Err()
+		}
+	}
+}
+
+const (
+	reapEvery = time.Hour
+	// reapAge is far above what an upload takes.
+	reapAge = 24 * time.Hour
+)
+
+// reap gives up uploads in parts that a killed process has left: they are not
+// seen, and cost what objects do.
+func (s *remoteStores) reap(ctx context.Context, log *slog.Logger) error {
+	tick := time.NewTicker(reapEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		n, err := s.bucket.Reap(ctx, time.Now().Add(-reapAge))
+		switch {
+		case err != nil && ctx.Err() == nil:
+			log.Warn("uploads that were left unfinished could not be given up; they cost as much as objects", "err", err)
+		case n > 0:
+			log.Info("gave up uploads that were left unfinished", "count", n)
 		}
 	}
 }

@@ -29,6 +29,7 @@ type service struct {
 	// to answer; meanwhile the doors are there, and not ready.
 	prepare func(ctx context.Context) (agent.Options, error)
 	ready   func(ctx context.Context, engine *agent.Agent) error // is called when it is
+	chores  func(ctx context.Context) error                      // nil: there are none
 }
 
 func newService(s serverSettings, at ports, stderr io.Writer) *service {
@@ -49,6 +50,9 @@ func (s *service) run(ctx context.Context) error {
 	g.Go(func() error { return serveHTTP(running, newWeb(s.web, s.log), s.at.http) })
 	g.Go(func() error { return servePprof(running, s.at.pprof) })
 	g.Go(func() error { return newRest().watch(running) })
+	if s.chores != nil {
+		g.Go(func() error { return s.chores(running) })
+	}
 	g.Go(func() error {
 		engine, err := s.newEngine(running)
 		if err != nil {

@@ -22,6 +22,9 @@ const (
 	settingsPrefix = "SILTSTONE_"
 )
 
+// notSettings are flags that are about a call, not about a cluster.
+var notSettings = []string{settingsFlag, "help", "json"}
+
 func registerSettings(cmd *cobra.Command) {
 	cmd.Flags().String(settingsFlag, "", "`file` with settings, a line like kafka=0.0.0.0:9092 each; a flag counts more, and so does the environment")
 }
@@ -54,7 +57,7 @@ func readSettings(cmd *cobra.Command) error {
 	var wrong error
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		known = append(known, f.Name)
-		if f.Changed || f.Name == settingsFlag || f.Name == "help" || wrong != nil {
+		if slices.Contains(notSettings, f.Name) || f.Changed || wrong != nil {
 			return
 		}
 		variable := settingsVariable(f.Name)
@@ -73,7 +76,7 @@ func readSettings(cmd *cobra.Command) error {
 		return wrong
 	}
 	for _, name := range file.Keys() {
-		if !slices.Contains(known, name) || name == settingsFlag || name == "help" {
+		if !slices.Contains(known, name) || slices.Contains(notSettings, name) {
 			return usagef("%s %s: there is no setting %q", from, path, name)
 		}
 	}
