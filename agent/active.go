@@ -12,7 +12,7 @@ import (
 )
 
 // Agents that share a coordinator take turns: one of them is active, and holds
-// the register activeKey, which it writes every beatEvery. Another takes it
+// the register activeKey, which it writes every beatMost. Another takes it
 // once it is free, as its holder has sealed its shards and left, or once it
 // has had the same version for the lease, by the clock of who takes it. So two
 // agents do not pull shards out of each other's hands. It is no more than
@@ -20,11 +20,13 @@ import (
 // and a wrong suspicion costs a takeover, never data.
 //
 // An agent that cannot confirm for the lease that it holds the register
-// refuses what only a leader may answer: another may have taken over.
+// refuses what only a leader may answer: another may have taken over. It goes
+// on where it was if it turns out that nobody has.
 
 const (
 	activeKey = "active"
-	beatEvery = 3 * time.Second
+	// beatMost is the longest between two writes; half the lease if that is less.
+	beatMost = 3 * time.Second
 	// watchEvery is how often one that is not active looks at the register.
 	watchEvery = time.Second
 	// beatAgain is how soon one that failed is tried again.
@@ -69,6 +71,11 @@ func (c *core) lease() time.Duration {
 	return time.Duration(c.Topics().Cluster().LeaseMS) * time.Millisecond
 }
 
+func (c *core) beatEvery() time.Duration { return min(beatMost, c.lease()/2) }
+
+// beatTime is what one try may take: after one that hangs there is time for others.
+func (c *core) beatTime() time.Duration { return c.lease() / 6 }
+
 // mayElect says whether this agent may try to lead: it knows all topics that
 // there were when it became active.
 func (c *core) mayElect() bool {
@@ -83,8 +90,8 @@ func (c *core) lookActive() {
 		return
 	}
 	if a.on && c.now.Sub(a.confirmed) >= c.lease() {
-		c.opts.Log.Warn("cannot confirm that this agent is the active one; it leads no more")
-		c.resign()
+		c.opts.Log.Warn("cannot confirm that this agent is the active one; it serves no more until it can")
+		c.suspend()
 	}
 	if a.asking || c.now.Before(a.due) {
 		return
@@ -97,11 +104,14 @@ func (c *core) lookActive() {
 		value: holder{Format: holderFormat, Incarnation: c.opts.Incarnation.String(), Address: c.opts.Address},
 	}
 	a.writes = append(a.writes, activeWrite{e.nonce, e.began})
+	timeout := c.beatTime()
 	c.work(func(ctx context.Context) event {
-		ctx, cancel := context.WithTimeout(ctx, beatEvery)
+		once, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
-		e.err = e.ask(ctx, c.opts.Coordinator)
-		c.troubled("hold the register "+activeKey, e.err)
+		e.err = e.ask(once, c.opts.Coordinator)
+		if ctx.Err() == nil {
+			c.troubled("hold the register "+activeKey, e.err)
+		}
 		return e
 	})
 }
@@ -127,17 +137,26 @@ func (c *core) becomeActive() {
 	c.loadCluster()
 }
 
-// resign gives up what this agent leads. What it has in flight is settled later.
-func (c *core) resign() {
+// suspend takes nothing from clients any more. What is buffered is kept, and
+// still written: whether it may be is for the ledgers' slots. Groups begin anew
+// later, with all sessions, as nobody's heartbeats are heard meanwhile.
+func (c *core) suspend() {
 	c.activity.on, c.statusStale = false, true
-	for _, s := range c.shards {
-		if s.state == serving {
-			c.depose(s)
-		}
-	}
+	c.refuseChanges()
 	for _, s := range c.groups {
 		if s.state == serving {
 			c.deposeGroups(s)
+		}
+	}
+}
+
+// resign gives up what this agent leads, as another agent has become active.
+// What is in flight is settled later.
+func (c *core) resign() {
+	c.suspend()
+	for _, s := range c.shards {
+		if s.state == serving {
+			c.depose(s)
 		}
 	}
 }
@@ -193,7 +212,7 @@ func (e *activeHeard) handle(c *core) {
 	case e.err != nil:
 		a.due = c.now.Add(beatAgain)
 	case e.took != "":
-		a.held, a.due = e.took, e.began.Add(beatEvery)
+		a.held, a.due = e.took, e.began.Add(c.beatEvery())
 		c.confirm(e.began)
 	case e.own(): // of a write that was unknown, and has landed since it began
 		a.held, a.due = e.found.Version, c.now
@@ -205,7 +224,7 @@ func (e *activeHeard) handle(c *core) {
 		if a.seenFrom.IsZero() || e.found.Version != a.seen {
 			a.seen, a.seenFrom, a.holder = e.found.Version, c.now, string(e.found.Data)
 		}
-		if a.on {
+		if e.held != "" {
 			c.opts.Log.Warn("another agent has become the active one", "holder", a.holder)
 			c.resign()
 		}

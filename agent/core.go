@@ -220,7 +220,7 @@ func (c *core) leading(tp siltstone.TopicPartition) (*partition, error) {
 	switch {
 	case p == nil:
 		return nil, siltstone.ErrUnknownPartition
-	case !p.open || !p.shard.leads() || c.draining:
+	case !p.open || !p.shard.leads() || !c.activity.on || c.draining:
 		return nil, siltstone.ErrNotLeader
 	}
 	return p, nil

@@ -42,7 +42,7 @@ func (c *core) resume(s *ledShard) {
 			p.startAt(c, known.LogStart)
 		}
 	}
-	c.endDeleted(s)
+	c.endUnknown(s)
 }
 
 // recut puts a partition's next n batches that were in an object back among those in none.
@@ -62,7 +62,7 @@ func (c *core) recut(p *partition, n int) {
 // and takes the partitions as the fold has them.
 func (c *core) depose(s *ledShard) {
 	c.setState(s, standing)
-	s.objects, s.inFlight = nil, nil
+	s.objects, s.inFlight, s.epoch = nil, nil, 0
 	for _, p := range s.parts {
 		p.fail(c, siltstone.ErrNotLeader)
 		known, ok := s.fold().Partition(p.tp)
@@ -116,7 +116,24 @@ func (c *core) serve(s *ledShard) {
 		c.opened(known)
 		p.began = p.next
 	}
-	c.endDeleted(s)
+	c.endUnknown(s)
+}
+
+// endUnknown ends the partitions of topics that are deleted, as far as this
+// agent knows for certain: where it shares the coordinator, another may have
+// made the topics, and opened them here, after this one has read which there are.
+func (c *core) endUnknown(s *ledShard) {
+	if c.activity.alone {
+		c.endDeleted(s)
+		return
+	}
+	for known := range s.fold().Partitions() {
+		if c.parts[known.TP] == nil {
+			s.unknown = true
+			c.loadCluster()
+			return
+		}
+	}
 }
 
 // endDeleted ends the partitions whose topics are deleted. The cluster's
@@ -146,6 +163,9 @@ func (c *core) drain() {
 func (c *core) drained() bool {
 	if !c.now.Before(c.drainUntil) {
 		return true
+	}
+	if c.activity.asking {
+		return false // what it holds is not known
 	}
 	for _, s := range c.shards {
 		if s.leads() || s.log.Busy() || s.unstored.checkpointing {

@@ -136,7 +136,7 @@ func (c *core) loaded(l *shardLoad) {
 			c.end(p)
 		}
 	}
-	if c.activity.on && s.epoch != 0 && fold.Leader() == c.opts.Incarnation && fold.Epoch() == s.epoch {
+	if (c.activity.alone || c.activity.held != "") && s.epoch != 0 && fold.Leader() == c.opts.Incarnation && fold.Epoch() == s.epoch {
 		c.setState(s, serving)
 		c.resume(s)
 		return

@@ -24,6 +24,11 @@ type ledShard struct {
 	// before the next.
 	trimLast bool
 
+	// unknown: the fold has partitions of topics that this agent does not know.
+	// They are deleted if a reading of the cluster's ledger from now on does not
+	// have them either.
+	unknown bool
+
 	// unread: a Segment was folded whose rows this agent does not have.
 	unread bool
 

@@ -23,7 +23,7 @@ func (c *core) publish() {
 	s := Status{Epochs: make([]siltstone.Epoch, len(c.shards))}
 	for i, sh := range c.shards {
 		s.Epochs[i] = -1
-		if sh.leads() {
+		if sh.leads() && c.activity.on {
 			s.Epochs[i] = sh.epoch
 		}
 	}

@@ -19,6 +19,8 @@ type clusterLedger struct {
 	log     *ledger.Log[*topic.State, topic.Change]
 	ready   bool
 	from    time.Time   // when the reading began that it is of
+	reading int         // number of the newest reading
+	again   bool        // it is to be read once the proposal in flight is settled
 	changes []*changeOp // the first is in flight if the log is busy; maxChanges at most
 
 	unstored unstored
@@ -55,6 +57,10 @@ type changeOp struct {
 
 func (op *changeOp) handle(c *core) {
 	l := &c.cluster
+	if !c.activity.on {
+		op.refuse(c)
+		return
+	}
 	if len(l.changes) >= maxChanges {
 		var first *changeOp
 		if l.log.Busy() {
@@ -70,26 +76,59 @@ func (op *changeOp) handle(c *core) {
 	l.changes = append(l.changes, op)
 }
 
+// refuse is for an agent that is not active: nobody would hear of the change
+// for a while.
+func (op *changeOp) refuse(c *core) {
+	op.err = fmt.Errorf("%w: %s", siltstone.ErrUnavailable, c.activity.whyNotActive())
+	close(op.done)
+}
+
+// refuseChanges refuses those that are not in flight, and answers those whose
+// partitions this agent will not open.
+func (c *core) refuseChanges() {
+	l := &c.cluster
+	first := 0
+	if l.log.Busy() {
+		first = 1
+	}
+	for _, op := range l.changes[min(first, len(l.changes)):] {
+		op.refuse(c)
+	}
+	l.changes = l.changes[:min(first, len(l.changes))]
+	for _, s := range c.shards {
+		for _, p := range s.parts {
+			p.answerOpeners()
+		}
+	}
+}
+
 func (op *changeOp) opened() {
 	if op.opening--; op.opening == 0 {
 		close(op.done)
 	}
 }
 
-// loadCluster reads the cluster's ledger.
+// loadCluster reads the cluster's ledger, and lets nothing be appended to it
+// meanwhile. Of several readings the last that began counts.
 func (c *core) loadCluster() {
-	c.cluster.ready, c.statusStale = false, true
-	from := c.now
+	l := &c.cluster
+	l.ready, c.statusStale = false, true
+	l.reading++
+	if l.again = l.log.Busy(); l.again {
+		return
+	}
+	from, number := c.now, l.reading
 	c.work(func(ctx context.Context) event {
 		got, err := loadFold(ctx, c.Agent, topic.Ledger, topic.New)
-		return &clusterLoaded{from: from, got: got, err: err}
+		return &clusterLoaded{number: number, from: from, got: got, err: err}
 	})
 }
 
 type clusterLoaded struct {
-	from time.Time
-	got  ledger.Loaded[*topic.State, topic.Change]
-	err  error
+	number int
+	from   time.Time
+	got    ledger.Loaded[*topic.State, topic.Change]
+	err    error
 }
 
 func (e *clusterLoaded) handle(c *core) {
@@ -99,8 +138,8 @@ func (e *clusterLoaded) handle(c *core) {
 		}
 		return
 	}
-	if e.from.Before(c.cluster.from) {
-		return // one that began later has come first
+	if e.number != c.cluster.reading {
+		return
 	}
 	c.cluster.log.Replace(e.got.Fold, e.got.At)
 	c.cluster.unstored.restart(e.got.At, e.got.Checkpoint, c.now)
@@ -111,6 +150,12 @@ func (e *clusterLoaded) handle(c *core) {
 	}
 	c.removeDeleted()
 	c.topicsDeleted()
+	for _, s := range c.shards {
+		if s.leads() && s.unknown {
+			s.unknown = false
+			c.endDeleted(s)
+		}
+	}
 	if c.begun || !c.mayElect() {
 		return
 	}
@@ -165,6 +210,9 @@ func (e *clusterSettled) handle(c *core) {
 		return
 	}
 	changes, err := c.cluster.log.Settle(e.out)
+	if c.cluster.again {
+		defer c.loadCluster()
+	}
 	for i := range changes {
 		c.cluster.unstored.add(1, c.now)
 		var by *changeOp
@@ -229,13 +277,18 @@ func (c *core) addPartition(tp siltstone.TopicPartition, by *changeOp) {
 	p := &partition{tp: tp, shard: s}
 	c.parts[tp] = p
 	s.parts = append(s.parts, p)
-	if by != nil {
+	if by != nil && c.activity.on {
 		by.opening++
 		p.openers = append(p.openers, by)
 	}
-	if s.leads() {
-		s.toOpen = append(s.toOpen, p)
+	if !s.leads() {
+		return
 	}
+	if known, ok := s.fold().Partition(tp); ok {
+		c.opened(known) // by who led before this agent had heard of it
+		return
+	}
+	s.toOpen = append(s.toOpen, p)
 }
 
 // removePartition ends a partition of a deleted topic.
