@@ -10,6 +10,7 @@ import (
 
 	"github.com/siltstone-io/siltstone"
 	cfaulty "github.com/siltstone-io/siltstone/coordinator/faulty"
+	"github.com/siltstone-io/siltstone/coordinator/topic"
 )
 
 const aLease = 6 * time.Second // as siltstone.lease.ms is by default
@@ -229,6 +230,44 @@ func TestAnIdleAgentCostsLittle(t *testing.T) {
 		time.Sleep(time.Minute)
 		if writes.Load() > 22 || reads.Load() > 100 {
 			t.Errorf("%d writes and %d reads a minute", writes.Load(), reads.Load())
+		}
+	})
+}
+
+// TestBeatsThatHang leave time for others.
+func TestBeatsThatHang(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		var puts atomic.Int64
+		r.hook = func(ctx context.Context, c cfaulty.Call, do func(context.Context) error) error {
+			if c.Op == cfaulty.Put && c.Name == activeKey && puts.Add(1)%2 == 0 {
+				<-ctx.Done()
+				return cfaulty.Unanswered(c)
+			}
+			return do(ctx)
+		}
+		a := r.sharing()
+		a.readyWithin(time.Second)
+		for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+			if !a.leadsAny() {
+				t.Fatalf("after %d writes: %+v", puts.Load(), a.Status())
+			}
+		}
+	})
+}
+
+// TestAStandbyChangesNothing: the active agent would not hear of it.
+func TestAStandbyChangesNothing(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		a := r.sharing()
+		a.readyWithin(time.Second)
+		b := r.sharing()
+		b.staysUnready(beatMost)
+		err := b.Change(t.Context(), func(*topic.View) topic.Decision {
+			t.Error("it decides")
+			return topic.Decision{}
+		})
+		if !errors.Is(err, siltstone.ErrUnavailable) {
+			t.Errorf("a change: %v", err)
 		}
 	})
 }
