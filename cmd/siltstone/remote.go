@@ -127,10 +127,11 @@ func (s *remoteStores) init(ctx context.Context) (id siltstone.ClusterID, err er
 	return s.check(ctx)
 }
 
-// final are errors of check that waiting does not mend.
+// final are errors of check that waiting does not mend. Rights may be given
+// later, or take a while to be known everywhere.
 var final = []error{
 	siltstone.ErrForeign, siltstone.ErrNewerFormat, siltstone.ErrCorrupt,
-	errNoCluster, dynamo.ErrNoTable, bucket.ErrConditions, bucket.ErrRefused,
+	errNoCluster, dynamo.ErrNoTable, bucket.ErrConditions,
 }
 
 // untilChecked checks until the stores answer, and says meanwhile why it waits.

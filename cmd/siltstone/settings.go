@@ -53,10 +53,8 @@ func readSettings(cmd *cobra.Command) error {
 			return usagef("%s %s: %w", from, path, err)
 		}
 	}
-	known := []string{}
 	var wrong error
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		known = append(known, f.Name)
 		if slices.Contains(notSettings, f.Name) || f.Changed || wrong != nil {
 			return
 		}
@@ -75,10 +73,26 @@ func readSettings(cmd *cobra.Command) error {
 	if wrong != nil {
 		return wrong
 	}
+	known := allSettings(cmd.Root())
 	for _, name := range file.Keys() {
-		if !slices.Contains(known, name) || slices.Contains(notSettings, name) {
+		if !slices.Contains(known, name) {
 			return usagef("%s %s: there is no setting %q", from, path, name)
 		}
 	}
 	return nil
+}
+
+// allSettings are those of all commands that take any: one file is for all.
+func allSettings(cmd *cobra.Command) (names []string) {
+	if cmd.Flags().Lookup(settingsFlag) != nil {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if !slices.Contains(notSettings, f.Name) {
+				names = append(names, f.Name)
+			}
+		})
+	}
+	for _, child := range cmd.Commands() {
+		names = append(names, allSettings(child)...)
+	}
+	return names
 }
