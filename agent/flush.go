@@ -199,7 +199,7 @@ var errClash = errors.New("another object has this name")
 // put writes an object and does not give up. That a try failed says nothing:
 // it may have landed, so an object that exists is compared.
 func (c *core) put(ctx context.Context, key string, body bucket.Body) error {
-	return c.retry(ctx, "put "+key, func(ctx context.Context) error {
+	return c.retryBody(ctx, body.Len(), "put "+key, func(ctx context.Context) error {
 		err := c.opts.Bucket.Put(ctx, key, body)
 		if !errors.Is(err, bucket.ErrExists) {
 			return err
@@ -209,7 +209,7 @@ func (c *core) put(ctx context.Context, key string, body bucket.Body) error {
 			return err
 		}
 		last := body[len(body)-1]
-		if len(last) < len(there) || string(last[len(last)-len(there):]) != string(there) {
+		if len(there) != segment.TrailerBytes || len(last) < len(there) || string(last[len(last)-len(there):]) != string(there) {
 			return errClash
 		}
 		return nil

@@ -12,6 +12,9 @@ const (
 	retryFirst = 20 * time.Millisecond
 	retryMost  = 2 * time.Second
 	tryTimeout = 30 * time.Second
+	// slowest is how many bytes a second a body moves at the least: a try has
+	// more time by that.
+	slowest = 256 << 10
 )
 
 // jitter is random enough for pauses and for names that are the agent's own.
@@ -25,8 +28,14 @@ func (a *Agent) jitter() uint64 {
 // errors that trying again cannot mend. Whoever waits for the outcome has a
 // deadline of its own.
 func (a *Agent) retry(ctx context.Context, what string, f func(context.Context) error, final ...error) error {
+	return a.retryBody(ctx, 0, what, f, final...)
+}
+
+// retryBody is retry for so many bytes.
+func (a *Agent) retryBody(ctx context.Context, bytes int64, what string, f func(context.Context) error, final ...error) error {
+	timeout := tryTimeout + time.Duration(bytes/slowest)*time.Second
 	for try := 0; ; try++ {
-		once, cancel := context.WithTimeout(ctx, tryTimeout)
+		once, cancel := context.WithTimeout(ctx, timeout)
 		err := f(once)
 		cancel()
 		if err == nil {

@@ -56,6 +56,10 @@ SILTSTONE_FLUSH_WAIT), else from the file that --config names.`,
 	return cmd
 }
 
+// wholeFromStore is up to what size objects are read whole, where each request
+// has its price; less where there is little memory for what readers wait for.
+const wholeFromStore = 16 << 20
+
 // flush is what the flags say of it.
 func (a *agentCommand) flush() (f agent.Flush, err error) {
 	n, err := humanize.ParseBytes(a.flushBytes)
@@ -80,7 +84,7 @@ func (a *agentCommand) run(ctx context.Context, stdout, stderr io.Writer) (err e
 	}
 	settings.zone = a.zone
 	settings.memory.limit()
-	memory := settings.memory.agent(0)
+	memory := settings.memory.agent(min(wholeFromStore, settings.memory.share(64)))
 	if memory.Unflushed < flush.Bytes {
 		return usagef("--memory %s is too little for --flush-bytes %s: it takes 8 times as much", a.memory, a.flushBytes)
 	}

@@ -134,11 +134,17 @@ var final = []error{
 	errNoCluster, dynamo.ErrNoTable, bucket.ErrConditions,
 }
 
+// checkTime is how long the stores may take to answer before it is said that
+// they do not.
+const checkTime = 15 * time.Second
+
 // untilChecked checks until the stores answer, and says meanwhile why it waits.
 func (s *remoteStores) untilChecked(ctx context.Context, waits func(why error)) (siltstone.ClusterID, error) {
 	const first, most = 250 * time.Millisecond, 5 * time.Second
 	for pause := first; ; pause = min(2*pause, most) {
-		id, err := s.check(ctx)
+		once, cancel := context.WithTimeout(ctx, checkTime)
+		id, err := s.check(once)
+		cancel()
 		if err == nil {
 			return id, nil
 		}

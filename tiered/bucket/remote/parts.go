@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -132,6 +133,7 @@ func (b *Bucket) abort(ctx context.Context, u Upload) {
 // upload of a live process may be so old.
 func (b *Bucket) Reap(ctx context.Context, before time.Time) (reaped int, err error) {
 	var after Upload
+	var failed error // the first
 	for more := true; more; {
 		var page []Upload
 		err := b.request(ctx, func(ctx context.Context) (err error) {
@@ -151,10 +153,11 @@ func (b *Bucket) Reap(ctx context.Context, before time.Time) (reaped int, err er
 			}
 			err := b.request(ctx, func(ctx context.Context) error { return b.o.Uploads.Abort(ctx, u) })
 			if answer := (*Answer)(nil); err != nil && !(errors.As(err, &answer) && answer.Code == "NoSuchUpload") {
-				return reaped, fmt.Errorf("abort the upload of %s: %w", u.Key, err)
+				failed = cmp.Or(failed, fmt.Errorf("abort the upload of %s: %w", u.Key, err))
+				continue // the others go all the same
 			}
 			reaped++
 		}
 	}
-	return reaped, nil
+	return reaped, failed
 }

@@ -49,7 +49,7 @@ func (o *Options) validate() error {
 }
 
 // slowest is the rate, in bytes a second, at which a body has to move.
-const slowest = 4 << 20
+const slowest = 1 << 20
 
 // Pauses between the tries of one call: doubling, and random within half to
 // three halves.
