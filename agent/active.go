@@ -205,6 +205,15 @@ func (e *activeHeard) own() bool {
 	return !e.found.Deleted && json.Unmarshal(e.found.Data, &h) == nil && h.Incarnation == e.value.Incarnation
 }
 
+// holderOf names who wrote a value of the register, for people.
+func holderOf(v coordinator.Value) string {
+	var h holder
+	if err := json.Unmarshal(v.Data, &h); err != nil {
+		return fmt.Sprintf("%q", v.Data)
+	}
+	return fmt.Sprintf("%s, incarnation %s", h.Address, h.Incarnation)
+}
+
 func (e *activeHeard) handle(c *core) {
 	a := &c.activity
 	a.asking, c.statusStale = false, true
@@ -222,7 +231,7 @@ func (e *activeHeard) handle(c *core) {
 	default:
 		a.held, a.due = "", c.now.Add(watchEvery)
 		if a.seenFrom.IsZero() || e.found.Version != a.seen {
-			a.seen, a.seenFrom, a.holder = e.found.Version, c.now, string(e.found.Data)
+			a.seen, a.seenFrom, a.holder = e.found.Version, c.now, holderOf(e.found)
 		}
 		if e.held != "" {
 			c.opts.Log.Warn("another agent has become the active one", "holder", a.holder)

@@ -99,6 +99,9 @@ func (s *remoteStores) find(ctx context.Context) (id siltstone.ClusterID, err er
 	if err != nil {
 		return id, err
 	}
+	if len(v.Data) == 0 {
+		return id, fmt.Errorf("%w: siltstone cluster init was cut off, call it again", errNoCluster)
+	}
 	if string(v.Data) != s.name {
 		return id, fmt.Errorf("%w: they are of the cluster %q, and --cluster says %q", siltstone.ErrForeign, v.Data, s.name)
 	}

@@ -13,8 +13,8 @@ var ownCluster = []definition{
 		doc: "How many agents, in as many zones, hold a batch that is not flushed, its leader counted. In force with replication between agents.",
 	},
 	{
-		name: "siltstone.lease.ms", class: Pending, kind: TypeLong, initial: "6000", allowed: atLeast(4000),
-		doc: "How long an agent's heartbeat (every 3 s) stays away before others suspect it. In force with several agents.",
+		name: "siltstone.lease.ms", kind: TypeLong, initial: "6000", allowed: atLeast(4000),
+		doc: "How long the active agent's heartbeat (every 3 s) stays away before another takes over, and before it serves no more itself.",
 	},
 	{
 		name: "siltstone.unclean.grace.ms", class: Pending, kind: TypeLong, initial: "60000", allowed: atLeast(1),
