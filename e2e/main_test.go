@@ -70,7 +70,7 @@ type server struct {
 	stderr bytes.Buffer
 }
 
-var greeting = regexp.MustCompile(`serves Kafka on (\S+), HTTP on (\S+);`)
+var greeting = regexp.MustCompile(`serves Kafka on (\S+), HTTP on ([^\s;]+)`)
 
 // start runs dev on a folder and free ports, and waits until it is ready. It
 // is killed when the test ends, if it still runs.
