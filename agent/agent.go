@@ -14,6 +14,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -76,7 +77,7 @@ func New(opts Options) (*Agent, error) {
 		Stalled: a.stalled,
 	})
 	var err error
-	if a.reader, err = tiered.New(tiered.Options{Bucket: opts.Bucket, CacheBytes: int64(opts.Memory.Cache), WholeBytes: int64(opts.Memory.Whole), Metrics: opts.Metrics}); err != nil {
+	if a.reader, err = tiered.New(tiered.Options{Bucket: opts.Bucket, Answered: a.heard, CacheBytes: int64(opts.Memory.Cache), WholeBytes: int64(opts.Memory.Whole), Metrics: opts.Metrics}); err != nil {
 		return nil, err
 	}
 	a.topics.Store(topic.New().View())
@@ -84,15 +85,27 @@ func New(opts Options) (*Agent, error) {
 	return a, nil
 }
 
+// ErrUnwritten is that the agent had to end with records that are in memory
+// only. None of them was acknowledged with acks=-1.
+var ErrUnwritten = errors.New("what it had buffered could not be written out, and is lost, but for what its producers send again")
+
 // Run leads, writes and serves until ctx ends; then it flushes what is
-// buffered and seals its shards, for Options.DrainTime at most. An error that
-// is not ctx's means that it met something that it must not go on from.
+// buffered and seals its shards, for Options.DrainTime at most: then the error
+// may be ErrUnwritten. Any other means that it met something that it must not
+// go on from.
 func (a *Agent) Run(ctx context.Context) error {
 	workCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	a.workCtx = workCtx
 	c := newCore(a)
 	err := c.loop(ctx)
-	if err == nil {
+	if lost := c.unwritten(); err == nil && lost > 0 && a.opts.DrainTime > 0 {
+		why := "there was no time"
+		if said := a.trouble.String(); said != "" {
+			why = said
+		}
+		err = fmt.Errorf("%w: %d bytes: %s", ErrUnwritten, lost, why)
+	}
+	if c.failed == nil {
 		c.leave(workCtx)
 	}
 	close(a.ended)

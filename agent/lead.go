@@ -159,6 +159,20 @@ func (c *core) drain() {
 	c.drainUntil = c.now.Add(max(c.opts.DrainTime, 0))
 }
 
+// unwritten is how many bytes of records are in no object that is committed.
+func (c *core) unwritten() (bytes int) {
+	counted := map[*object]bool{}
+	for _, s := range c.shards {
+		for _, o := range s.objects {
+			if !counted[o] {
+				counted[o] = true
+				bytes += o.bytes
+			}
+		}
+	}
+	return bytes + c.uncutBytes
+}
+
 // drained says whether there is nothing left to do, or no time.
 func (c *core) drained() bool {
 	if !c.now.Before(c.drainUntil) {

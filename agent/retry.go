@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"sync"
 	"time"
 )
 
@@ -12,10 +13,33 @@ const (
 	retryFirst = 20 * time.Millisecond
 	retryMost  = 2 * time.Second
 	tryTimeout = 30 * time.Second
+	// lateAfter is when one that has not been answered is trouble.
+	lateAfter = 10 * time.Second
 	// slowest is how many bytes a second a body moves at the least: a try has
 	// more time by that.
 	slowest = 256 << 10
 )
+
+var errLate = errors.New("no answer yet")
+
+// watched calls f, and notes if it takes long.
+func (a *Agent) watched(late time.Duration, what string, f func() error) error {
+	var mu sync.Mutex
+	done := false
+	timer := time.AfterFunc(late, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if !done {
+			a.troubled(what, errLate)
+		}
+	})
+	err := f()
+	timer.Stop()
+	mu.Lock()
+	done = true
+	mu.Unlock()
+	return err
+}
 
 // jitter is random enough for pauses and for names that are the agent's own.
 // It follows from the time alone, whatever the order in which workers ask, so
@@ -36,7 +60,7 @@ func (a *Agent) retryBody(ctx context.Context, bytes int64, what string, f func(
 	timeout := tryTimeout + time.Duration(bytes/slowest)*time.Second
 	for try := 0; ; try++ {
 		once, cancel := context.WithTimeout(ctx, timeout)
-		err := f(once)
+		err := a.watched(lateAfter+timeout-tryTimeout, what, func() error { return f(once) })
 		cancel()
 		if err == nil {
 			a.troubled(what, nil)

@@ -1,19 +1,32 @@
 package agent
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/tiered/bucket"
 )
 
 // trouble is what the workers cannot get done at the moment: the agent is not
 // ready while there is any.
 type trouble struct {
 	mu   sync.Mutex
-	now  map[string]error
+	now  map[string]problem
 	said map[string]saying // by kind of trouble: the first word of it
 }
+
+// problem is why something does not get done.
+type problem struct {
+	err   error
+	until time.Time // it is forgotten then; zero: only once it has got done
+}
+
+func (p problem) over() bool { return !p.until.IsZero() && !time.Now().Before(p.until) }
 
 // saying is what the log was told of a kind of trouble.
 type saying struct {
@@ -31,17 +44,17 @@ func kindOf(what string) string {
 }
 
 // note says whether the log is to hear of it.
-func (t *trouble) note(what string, err error) (news bool) {
+func (t *trouble) note(what string, p problem) (news bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.now == nil {
-		t.now, t.said = map[string]error{}, map[string]saying{}
+		t.now, t.said = map[string]problem{}, map[string]saying{}
 	}
 	kind := kindOf(what)
 	if last := t.said[kind]; !t.any(kind) && (last.at.IsZero() || time.Since(last.at) >= sayAgain) {
 		t.said[kind], news = saying{at: time.Now(), open: true}, true
 	}
-	t.now[what] = err
+	t.now[what] = p
 	return news
 }
 
@@ -62,8 +75,8 @@ func (t *trouble) clear(what string) (news bool) {
 
 // any says whether there is trouble of a kind. The mutex is held.
 func (t *trouble) any(kind string) bool {
-	for what := range t.now {
-		if kindOf(what) == kind {
+	for what, p := range t.now {
+		if kindOf(what) == kind && !p.over() {
 			return true
 		}
 	}
@@ -80,8 +93,25 @@ func (a *Agent) troubled(what string, err error) {
 	switch {
 	case err == nil && a.trouble.clear(what):
 		a.opts.Log.Warn("the stores answer again", "what", kindOf(what))
-	case err != nil && a.trouble.note(what, err):
+	case err != nil && a.trouble.note(what, problem{err: err}):
 		a.opts.Log.Warn("a store does not answer; trying again", "what", kindOf(what), "err", err)
+	}
+}
+
+// readTrouble is how long the agent is not ready after a read of an object that
+// failed, if nobody has read one since: it reads for clients, not to find out.
+const readTrouble = 10 * time.Second
+
+// heard notes whether the bucket answers a read.
+func (a *Agent) heard(err error) {
+	const what = "read objects"
+	switch {
+	case err == nil || errors.Is(err, bucket.ErrNotFound):
+		a.troubled(what, nil)
+	case errors.Is(err, siltstone.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded):
+		if a.trouble.note(what, problem{err, time.Now().Add(readTrouble)}) {
+			a.opts.Log.Warn("a store does not answer; readers try again", "what", kindOf(what), "err", err)
+		}
 	}
 }
 
@@ -90,8 +120,8 @@ func (t *trouble) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	first := ""
-	for what, err := range t.now {
-		if s := fmt.Sprintf("%s: %v", what, err); first == "" || s < first {
+	for what, p := range t.now {
+		if s := fmt.Sprintf("%s: %v", what, p.err); !p.over() && (first == "" || s < first) {
 			first = s
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 	cfaulty "github.com/siltstone-io/siltstone/coordinator/faulty"
 	"github.com/siltstone-io/siltstone/coordinator/shard"
 	"github.com/siltstone-io/siltstone/coordinator/topic"
+	bfaulty "github.com/siltstone-io/siltstone/tiered/bucket/faulty"
 )
 
 func TestNotReadyWhileTheCoordinatorFails(t *testing.T) {
@@ -39,6 +41,98 @@ func TestNotReadyWhileTheCoordinatorFails(t *testing.T) {
 		}
 		if s := a.Status(); !s.Ready {
 			t.Errorf("the coordinator is back: %+v", s)
+		}
+	})
+}
+
+// fails makes some operations on the bucket fail.
+func (r *rig) fails(ops ...bfaulty.Op) {
+	r.set(func() {
+		r.fate = func(op bfaulty.Op, _ string) bfaulty.Fate {
+			if slices.Contains(ops, op) {
+				return bfaulty.Fate{Err: siltstone.ErrUnavailable}
+			}
+			return bfaulty.Fate{}
+		}
+	})
+}
+
+// TestNotReadyWhileReadsFail: a bucket that takes objects and gives none back is
+// known by its readers; once one is served, or nobody has asked for a while,
+// nothing is known against it any more.
+func TestNotReadyWhileReadsFail(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		a := r.start()
+		tp := siltstone.TopicPartition{Topic: a.create("t", 1)}
+		if _, err := a.produce(tp, -1, aBatch(t, 1, 1, "x")); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.end(); err != nil {
+			t.Fatal(err)
+		}
+		a = r.start() // what was written is in the bucket only
+		unreadable := func() {
+			t.Helper()
+			r.fails(bfaulty.Get)
+			if part := a.fetch(tp, 0, 1000, 0); !errors.Is(part.Err, siltstone.ErrUnavailable) {
+				t.Fatalf("read: %v", part.Err)
+			}
+			if s := a.Status(); s.Ready || !strings.Contains(s.Why, "read objects") {
+				t.Fatalf("objects cannot be read: %+v", s)
+			}
+			r.fails()
+		}
+		unreadable()
+		time.Sleep(readTrouble)
+		if s := a.Status(); !s.Ready {
+			t.Errorf("nobody reads: %+v", s)
+		}
+		unreadable()
+		wantValues(t, a.readAll(tp, 0), "x")
+		if s := a.Status(); !s.Ready {
+			t.Errorf("objects can be read: %+v", s)
+		}
+	})
+}
+
+// TestNotReadyWhilePutHangs: a store that says nothing at all is noticed before
+// a request has failed.
+func TestNotReadyWhilePutHangs(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		a := r.start()
+		tp := siltstone.TopicPartition{Topic: a.create("t", 1)}
+		r.slowPuts(2 * lateAfter)
+		req := a.send(tp, -1, aBatch(t, 1, 1, "x"))
+		time.Sleep(lateAfter)
+		if s := a.Status(); !s.Ready {
+			t.Errorf("it may just be slow: %+v", s)
+		}
+		time.Sleep(time.Second)
+		if s := a.Status(); s.Ready || !strings.Contains(s.Why, errLate.Error()) {
+			t.Errorf("no answer: %+v", s)
+		}
+		<-req.Done
+		if err, s := req.Parts[0].Err, a.Status(); err != nil || !s.Ready {
+			t.Errorf("it is answered: %v, %+v", err, s)
+		}
+	})
+}
+
+// TestEndsWithRecords: an agent that has to end with records in its memory says so.
+func TestEndsWithRecords(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		a := r.start()
+		tp := siltstone.TopicPartition{Topic: a.create("t", 1)}
+		r.fails(bfaulty.Put)
+		if _, err := a.produce(tp, 1, aBatch(t, 1, 1, "x")); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.end(); !errors.Is(err, ErrUnwritten) || !strings.Contains(err.Error(), "put ") {
+			t.Errorf("ended with %v", err)
+		}
+		r.fails()
+		if err := r.start().end(); err != nil {
+			t.Errorf("ended with %v, and had nothing", err)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"errors"
+	"io"
 	"math/rand/v2"
 	"path/filepath"
 	"syscall"
@@ -10,21 +11,44 @@ import (
 
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator"
+	"github.com/siltstone-io/siltstone/coordinator/dynamo"
 	"github.com/siltstone-io/siltstone/coordinator/embedded"
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
 	"github.com/siltstone-io/siltstone/coordinator/shard"
+	"github.com/siltstone-io/siltstone/tiered/bucket"
 	"github.com/siltstone-io/siltstone/tiered/bucket/local"
+	"github.com/siltstone-io/siltstone/tiered/bucket/open"
 )
+
+// openStores opens what a server on a folder keeps its cluster in.
+func openStores(t *testing.T, dir string) (coord coordinator.Coordinator, objects interface {
+	bucket.Bucket
+	io.Closer
+}) {
+	t.Helper()
+	var err1, err2 error
+	if cluster := clusterIn(t, dir); cluster != nil {
+		at, err := dynamo.Parse(cluster.remoteStores[3])
+		if err != nil {
+			t.Fatal(err)
+		}
+		coord, err1 = dynamo.New(t.Context(), dynamo.Options{Location: at})
+		objects, err2 = open.URL(t.Context(), cluster.remoteStores[1], open.Options{Rand: rand.Uint64})
+	} else {
+		coord, err1 = embedded.Open(filepath.Join(dir, "cluster.db"))
+		objects, err2 = local.Open(filepath.Join(dir, "objects"))
+	}
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	return coord, objects
+}
 
 // leapOffsets is an unclean takeover of every shard in a folder that nobody
 // uses: offsets go on further up, and between there is a hole.
 func leapOffsets(t *testing.T, dir string) {
 	t.Helper()
-	coord, err1 := embedded.Open(filepath.Join(dir, "cluster.db"))
-	objects, err2 := local.Open(filepath.Join(dir, "objects"))
-	if err := errors.Join(err1, err2); err != nil {
-		t.Fatal(err)
-	}
+	coord, objects := openStores(t, dir)
 	c := ledger.NewClient(ledger.Options{Coordinator: coord, Bucket: objects, Rand: rand.Uint64})
 	for n := range shard.Count {
 		got, err := ledger.LoadFold(t.Context(), c, shard.Ledger(n), shard.New)

@@ -126,9 +126,9 @@ var obeyedConfigs = map[string]func(t *testing.T, s *server, topic func(*testing
 	},
 	"siltstone.durability": func(t *testing.T, s *server, topic func(*testing.T, ...string) *obeyed) {
 		o := topic(t, "siltstone.durability=object")
-		before := len(objectFiles(t, s.dir))
+		before := countObjects(t, s.dir)
 		o.wants(t, batchOf(t, batch.None, value("v")), "")
-		if len(objectFiles(t, s.dir)) == before {
+		if countObjects(t, s.dir) == before {
 			t.Error("acknowledged, and there is no object more")
 		}
 	},

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -146,6 +145,7 @@ func TestConsumeJSON(t *testing.T) {
 
 // TestRefusals: whatever keeps dev from starting is one clear line.
 func TestRefusals(t *testing.T) {
+	folderless(t)
 	held := t.TempDir()
 	s := start(t, held)
 	taken, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -201,7 +201,7 @@ func TestAdvertise(t *testing.T) {
 		{[]string{"--advertise", "silt.example.org:4711"}, "silt.example.org"},
 	} {
 		dir := t.TempDir()
-		s := startCommand(t, dir, exec.Command(program, append(devArgs(dir), tt.flags...)...))
+		s := startCommand(t, dir, serverCommand(t, dir, tt.flags...))
 		brokers, err := s.admin(t).ListBrokers(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -220,6 +220,7 @@ func TestAdvertise(t *testing.T) {
 }
 
 func TestBadDisks(t *testing.T) {
+	folderless(t)
 	for _, tt := range []struct{ name, mount, says string }{
 		{"full", "-o size=16k", "the disk is full"},
 		{"read-only", "-o ro", "the disk is read-only"},
@@ -237,6 +238,7 @@ func TestBadDisks(t *testing.T) {
 // TestDiskFills: a disk that fills up under a running server makes it say so
 // and wait, not exit, and it goes on when there is room.
 func TestDiskFills(t *testing.T) {
+	folderless(t)
 	dir := t.TempDir()
 	s := startCommand(t, dir, onDisk(dir, "-o size=8m"))
 	s.cli(t, "", "topic", "create", "t")
@@ -275,6 +277,7 @@ func TestDiskFills(t *testing.T) {
 }
 
 func TestCheckRefusals(t *testing.T) {
+	folderless(t)
 	held, begun := t.TempDir(), t.TempDir()
 	start(t, held)
 	if err := os.WriteFile(filepath.Join(begun, "FORMAT"), []byte("siltstone data folder, format 1\n"), 0o600); err != nil {

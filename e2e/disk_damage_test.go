@@ -30,6 +30,7 @@ type damaged struct {
 // It is named by check, said by dev in one line or borne, and nobody ever
 // reads anything but what was written.
 func TestDamage(t *testing.T) {
+	folderless(t)
 	whole := newStored(t)
 	mine := whole.segments(t)[1] // of offsets 4 to 7 of each partition
 	key := strings.TrimPrefix(mine, filepath.Join(whole.dir, "objects")+"/")
@@ -188,6 +189,7 @@ func reversed(b []byte) []byte {
 // TestLostWhileRunning: what goes from under a running server is said, nothing
 // is acknowledged that is not there, and what comes back is served again.
 func TestLostWhileRunning(t *testing.T) {
+	folderless(t)
 	whole := newStored(t)
 	t.Run("an object", func(t *testing.T) {
 		f := whole.copy(t)
@@ -252,6 +254,7 @@ func rename(t *testing.T, from, to string) {
 // TestOlderRoot: docs/troubleshooting.md says how to go on from the older of
 // two roots, without the last commit.
 func TestOlderRoot(t *testing.T) {
+	folderless(t)
 	f := newStored(t)
 	flipIn("cluster.db", newerRoot)(t, f)
 	f.checkFinds(t, "root page")

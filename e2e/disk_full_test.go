@@ -26,6 +26,7 @@ func large(partition int32, n int) *kgo.Record {
 // else is; reads go on; a group's commit is refused or kept; and with room on
 // the disk all goes on without a restart.
 func TestDiskFull(t *testing.T) {
+	folderless(t)
 	d, h := newDisk(t, "12m"), newHistory()
 	s := d.start(t)
 	s.cli(t, "", "topic", "create", "t", "-p", "2")
@@ -122,6 +123,7 @@ func commitUntilFull(t *testing.T, s *server) map[string]int64 {
 // TestStartOnFullDisk: a cluster whose disk is full does not start, and says
 // so; it can be checked, and starts when there is room.
 func TestStartOnFullDisk(t *testing.T) {
+	folderless(t)
 	d, h := newDisk(t, "16m"), newHistory()
 	s := d.start(t)
 	s.cli(t, "", "topic", "create", "t", "-p", "2")
@@ -143,6 +145,7 @@ func TestStartOnFullDisk(t *testing.T) {
 // TestDiskTurnsReadOnly: the folder of objects, a mount of its own so that it
 // can be made read-only under a server, which has the coordinator's file open.
 func TestDiskTurnsReadOnly(t *testing.T) {
+	folderless(t)
 	d, h := newDisk(t, "32m"), newHistory()
 	d.start(t).stop(t)
 	objects := filepath.Join(d.data, "objects")
@@ -176,6 +179,7 @@ func TestDiskTurnsReadOnly(t *testing.T) {
 
 // TestNoPermission: a folder of another user.
 func TestNoPermission(t *testing.T) {
+	folderless(t)
 	dir := t.TempDir()
 	start(t, dir).stop(t)
 	attr := &syscall.SysProcAttr{}

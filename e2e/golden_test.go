@@ -23,6 +23,7 @@ const goldenRecords = 100 // of each topic; enough that they are smaller compres
 
 // TestGoldenFolder: a data folder of each format stays readable, and goes on.
 func TestGoldenFolder(t *testing.T) {
+	folderless(t)
 	if *update {
 		makeGolden(t)
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"sync"
@@ -40,7 +39,7 @@ type attack struct {
 // attacks that cost the server CPU are paced.
 func TestHostile(t *testing.T) {
 	manyFiles(t)
-	s := startCommand(t, t.TempDir(), exec.Command(program, append(devArgs(t.TempDir()), "--kafka", anyPort, "--memory", hostileMemory)...))
+	s := startCommand(t, "", serverCommand(t, t.TempDir(), "--memory", hostileMemory))
 	memory := s.watchMemory(t)
 	well := s.wellBehaved(t)
 	for _, a := range slices.Concat(socketAttacks, requestAttacks, readerAttacks) {

@@ -9,6 +9,7 @@ import (
 // TestHTTPPage does what docs/http.md shows, and follows a partition as its
 // script does.
 func TestHTTPPage(t *testing.T) {
+	folderless(t)
 	steps := readSteps(t, "http.md")
 	if len(steps) < 15 {
 		t.Fatalf("only %d steps found", len(steps))

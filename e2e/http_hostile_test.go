@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -109,7 +108,7 @@ func webBomb(t *testing.T, coding string, compress func(io.Writer) io.WriteClose
 func TestHTTPHostile(t *testing.T) {
 	manyFiles(t)
 	dir := t.TempDir()
-	s := startCommand(t, dir, exec.Command(program, append(devArgs(dir), "--memory", hostileMemory)...))
+	s := startCommand(t, dir, serverCommand(t, dir, "--memory", hostileMemory))
 	s.makeTopic(t, "attacked", `{"partitions":2}`)
 	memory := s.watchMemory(t)
 	well := s.wellBehaved(t)

@@ -17,10 +17,9 @@ import (
 // What a kill -9 must show: producers and rate of the load, kills, and how many
 // of those must fall between an upload and its entry.
 const (
-	producers     = 4
-	perTick       = 20   // records of one producer in 5 ms
-	leastRate     = 1000 // records a second
-	writableAgain = time.Second
+	producers = 4
+	perTick   = 20   // records of one producer in 5 ms
+	leastRate = 1000 // records a second
 )
 
 // history is what producers know of their records, by value. None was sent
@@ -72,7 +71,7 @@ func TestKill(t *testing.T) {
 		if err := produceOne(t, s, h, round); err != nil {
 			t.Fatalf("round %d: not writable again: %v", round, err)
 		}
-		if took := time.Since(begin); took > writableAgain {
+		if took := time.Since(begin); took > writableAgain(t, dir) {
 			t.Errorf("round %d: writable again after %v", round, took)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 // while the server is up. It belongs to one goroutine at a time: its own from
 // begin on, the test's from end on.
 type administrator struct {
+	pace    time.Duration
 	trimmed string // the topic whose records go, of one partition
 	topics  [3]shortTopic
 	turn    int
@@ -49,7 +50,7 @@ func (a *administrator) begin(t *testing.T, s *server) {
 	go func() {
 		defer close(a.done)
 		defer cl.Close()
-		pace := time.NewTicker(20 * time.Millisecond)
+		pace := time.NewTicker(a.pace)
 		defer pace.Stop()
 		for ctx.Err() == nil {
 			a.step(ctx, cl)

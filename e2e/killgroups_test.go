@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -59,7 +58,7 @@ func TestKillGroups(t *testing.T) {
 		seed = rand.Uint64()
 	}
 	t.Logf("to repeat it: -kill-seed=%d", seed)
-	k := newKilling(t, seed)
+	k := newKilling(t, start(t, filepath.Join(t.TempDir(), "data")), seed, 10*time.Millisecond, 20*time.Millisecond)
 	for round := 0; k.kills < count(8, 50); round++ {
 		k.admin.begin(t, k.s)
 		var before []standing
@@ -89,10 +88,11 @@ func TestKillGroups(t *testing.T) {
 	k.end(t)
 }
 
-func newKilling(t *testing.T, seed uint64) *killing {
+// newKilling has clients write and do admin work at these paces.
+func newKilling(t *testing.T, s *server, seed uint64, writes, admin time.Duration) *killing {
 	k := &killing{
-		s: start(t, filepath.Join(t.TempDir(), "data")), random: rand.New(rand.NewPCG(seed, 0)),
-		journal: newJournal(eagerTopic, cooperativeTopic, trimmedTopic), admin: &administrator{trimmed: trimmedTopic},
+		s: s, random: rand.New(rand.NewPCG(seed, 0)),
+		journal: newJournal(writes, eagerTopic, cooperativeTopic, trimmedTopic), admin: &administrator{pace: admin, trimmed: trimmedTopic},
 		fetched: map[string]map[int32]int64{}, generations: map[string]int32{},
 	}
 	for _, topic := range []string{eagerTopic, cooperativeTopic, plainTopic} {
@@ -207,7 +207,7 @@ func (k *killing) kill(t *testing.T) {
 // killStarting kills a server that has only begun to start.
 func (k *killing) killStarting(t *testing.T) {
 	t.Helper()
-	cmd := exec.Command(program, append(devArgs(k.s.dir), "--kafka", k.s.kafka)...)
+	cmd := serverCommand(t, k.s.dir, "--kafka", k.s.kafka)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -236,8 +236,8 @@ func (k *killing) restart(t *testing.T) {
 	k.s.writeProbe(t)
 	took := time.Since(begin)
 	k.writable = append(k.writable, took)
-	if took > writableAgain { // then this must be a slow moment for all
-		if fresh := writableFresh(t); took > writableAgain+fresh {
+	if most := writableAgain(t, k.s.dir); took > most { // then this must be a slow moment for all
+		if fresh := writableFresh(t); took > most+fresh {
 			t.Errorf("after kill %d: writable after %v, and a fresh server after %v", k.kills, took, fresh)
 		}
 	}

@@ -26,6 +26,7 @@ const unknown = -1
 
 // journal is what producers know of their records.
 type journal struct {
+	pace  time.Duration   // of each producer
 	exact map[string]bool // topics all of whose producers are idempotent: no gaps either
 
 	mu      sync.Mutex
@@ -34,8 +35,8 @@ type journal struct {
 	refused []error            // of idempotent producers, which try for ever
 }
 
-func newJournal(exact ...string) *journal {
-	j := &journal{exact: map[string]bool{}, offsets: map[stream][]int64{}, acked: map[int]int{}}
+func newJournal(pace time.Duration, exact ...string) *journal {
+	j := &journal{pace: pace, exact: map[string]bool{}, offsets: map[stream][]int64{}, acked: map[int]int{}}
 	for _, topic := range exact {
 		j.exact[topic] = true
 	}
@@ -96,7 +97,7 @@ type source struct {
 	done chan struct{}
 }
 
-// produce writes a record to each stream every 10 ms.
+// produce writes a record to each stream, again and again.
 func (j *journal) produce(t *testing.T, s *server, to []stream, opts ...kgo.Opt) *source {
 	t.Helper()
 	cl, err := kgo.NewClient(slices.Concat([]kgo.Opt{
@@ -109,7 +110,7 @@ func (j *journal) produce(t *testing.T, s *server, to []stream, opts ...kgo.Opt)
 	src := &source{cl: cl, stop: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(src.done)
-		pace := time.NewTicker(10 * time.Millisecond)
+		pace := time.NewTicker(j.pace)
 		defer pace.Stop()
 		for ctx.Err() == nil {
 			for _, to := range to {

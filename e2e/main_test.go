@@ -50,20 +50,23 @@ func TestMain(m *testing.M) {
 	program = filepath.Join(dir, "siltstone")
 	build := exec.Command("go", "build", "-o", program, "github.com/siltstone-io/siltstone/cmd/siltstone")
 	build.Stderr = os.Stderr
+	onlyOwnEnvironment()
 	code := 1
 	if *apache || build.Run() == nil {
 		code = m.Run()
 	}
 	java.stop()
+	endStores()
 	_ = os.RemoveAll(dir)
 	os.Exit(code)
 }
 
-// server is one run of `siltstone dev`.
+// server is one run of `siltstone dev`, or of what is tested in its place.
 type server struct {
 	cmd         *exec.Cmd
 	dir         string
-	kafka, http string // addresses
+	kafka, http string        // addresses
+	ready       chan []string // what it greets with: its addresses
 	exited      chan struct{}
 
 	mu     sync.Mutex
@@ -72,7 +75,7 @@ type server struct {
 
 var greeting = regexp.MustCompile(`serves Kafka on (\S+), HTTP on ([^\s;]+)`)
 
-// start runs dev on a folder and free ports, and waits until it is ready. It
+// start runs a server on a folder and free ports, and waits until it is ready. It
 // is killed when the test ends, if it still runs.
 func start(t *testing.T, dir string) *server {
 	t.Helper()
@@ -89,7 +92,7 @@ func startAt(t *testing.T, dir, addr string) *server {
 	if *apache {
 		return startApache(t, dir, addr)
 	}
-	return startCommand(t, dir, exec.Command(program, append(devArgs(dir), "--kafka", addr)...))
+	return startCommand(t, dir, serverCommand(t, dir, "--kafka", addr))
 }
 
 func devArgs(dir string) []string {
@@ -107,9 +110,25 @@ func onDisk(dir, mount string) *exec.Cmd {
 	return exec.Command("unshare", flags, "sh", "-c", script)
 }
 
+// startCommand runs a server, and waits until it is ready.
 func startCommand(t *testing.T, dir string, cmd *exec.Cmd) *server {
 	t.Helper()
-	s := &server{cmd: cmd, dir: dir, exited: make(chan struct{})}
+	s := startUnready(t, dir, cmd)
+	select {
+	case m := <-s.ready:
+		s.kafka, s.http = m[1], m[2]
+	case <-s.exited:
+		t.Fatalf("it exited: %s", s.errors())
+	case <-time.After(patience):
+		t.Fatalf("not ready: %s", s.errors())
+	}
+	return s
+}
+
+// startUnready runs a server.
+func startUnready(t *testing.T, dir string, cmd *exec.Cmd) *server {
+	t.Helper()
+	s := &server{cmd: cmd, dir: dir, exited: make(chan struct{}), ready: make(chan []string, 1)}
 	stdout, err := s.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -118,12 +137,11 @@ func startCommand(t *testing.T, dir string, cmd *exec.Cmd) *server {
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ready := make(chan []string, 1)
 	go func() {
 		defer close(s.exited)
 		for lines := bufio.NewScanner(stdout); lines.Scan(); {
 			if m := greeting.FindStringSubmatch(lines.Text()); m != nil {
-				ready <- m
+				s.ready <- m
 			}
 		}
 		_ = s.cmd.Wait()
@@ -134,14 +152,6 @@ func startCommand(t *testing.T, dir string, cmd *exec.Cmd) *server {
 			t.Logf("stderr of the server:\n%s", s.errors())
 		}
 	})
-	select {
-	case m := <-ready:
-		s.kafka, s.http = m[1], m[2]
-	case <-s.exited:
-		t.Fatalf("it exited: %s", s.errors())
-	case <-time.After(patience):
-		t.Fatalf("not ready: %s", s.errors())
-	}
 	return s
 }
 
@@ -164,8 +174,16 @@ func (s *server) kill() {
 	<-s.exited
 }
 
-// stop is a SIGTERM, and its outcome.
+// stop is a SIGTERM, after which it must end well.
 func (s *server) stop(t *testing.T) {
+	t.Helper()
+	if code := s.terminate(t); code != 0 {
+		t.Fatalf("stopped with code %d: %s", code, s.errors())
+	}
+}
+
+// terminate is a SIGTERM, and its outcome.
+func (s *server) terminate(t *testing.T) (code int) {
 	t.Helper()
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -175,9 +193,7 @@ func (s *server) stop(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("it does not stop")
 	}
-	if code := s.cmd.ProcessState.ExitCode(); code != 0 {
-		t.Fatalf("stopped with code %d: %s", code, s.errors())
-	}
+	return s.cmd.ProcessState.ExitCode()
 }
 
 // run runs a command of the program and returns its output.
@@ -235,7 +251,7 @@ type report struct {
 // check verifies a data folder that nobody uses; it must be clean.
 func check(t *testing.T, dir string) report {
 	t.Helper()
-	stdout, stderr, code := run(t, "", "check", "--data", dir, "--json")
+	stdout, stderr, code := run(t, "", append([]string{"check", "--json"}, whereIs(t, dir)...)...)
 	var r report
 	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
 		t.Fatalf("check: code %d, %v: %s%s", code, err, stdout, stderr)

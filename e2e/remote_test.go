@@ -17,8 +17,6 @@ type remoteStores []string
 // startStores starts both for a test, and begins a cluster in them.
 func startStores(t *testing.T) remoteStores {
 	t.Helper()
-	t.Setenv("AWS_ACCESS_KEY_ID", servers.AccessKey)
-	t.Setenv("AWS_SECRET_ACCESS_KEY", servers.SecretKey)
 	bucket := "minio://" + servers.ForTest(t, servers.MinIO) + "/silt/one"
 	table := "dynamodb://silt?region=" + servers.Region + "&endpoint=http://" + servers.ForTest(t, servers.AWS)
 	r := remoteStores{"--bucket", bucket, "--coordinator", table}

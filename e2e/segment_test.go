@@ -21,6 +21,7 @@ func objectFiles(t *testing.T, dir string) []string {
 // TestSegmentCommands: what is in a segment, and that it is whole; one that is
 // not is found by its own commands and by check.
 func TestSegmentCommands(t *testing.T) {
+	folderless(t)
 	s := start(t, t.TempDir())
 	s.cli(t, "", "topic", "create", "t")
 	const records = 100 // enough that they are smaller compressed

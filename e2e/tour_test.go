@@ -155,6 +155,7 @@ func (s *tourShell) run(t *testing.T, step tourStep) string {
 
 // TestTour takes the tour of docs/tour.md.
 func TestTour(t *testing.T) {
+	folderless(t)
 	steps := readSteps(t, "tour.md")
 	if len(steps) < 20 {
 		t.Fatalf("only %d steps found", len(steps))

@@ -243,7 +243,7 @@ func TestAppendTopic(t *testing.T) {
 // TestAppendTimesOut: what was not safe in time says what it waited for.
 func TestAppendTimesOut(t *testing.T) {
 	const said = "timed out before it was safe"
-	f := start(t, func(o *Options) { o.Agent = agentState{errors.New("no space left on device")} })
+	f := start(t, func(o *Options) { o.Agent = agentState{err: errors.New("no space left on device")} })
 	f.create("t", 1)
 	f.log.fail = func(siltstone.TopicPartition) error { return siltstone.ErrTimedOut }
 	f.do("POST", recordsOf, "x").want(504, 50401, said+"; the server is not ready: no space left on device")

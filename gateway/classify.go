@@ -32,6 +32,7 @@ var (
 	errBusy           = errors.New("too much is asked at once")
 	errOffsetGone     = errors.New("the offset is before the start of the log")
 	errOffsetBeyond   = errors.New("the offset is after the end of the log")
+	errNotBegun       = errors.New("the server has not begun to serve")
 	errNotImplemented = errors.New("not served yet")
 )
 
@@ -44,6 +45,7 @@ var classes = []struct {
 	code      string
 	retriable bool
 }{
+	{errNotBegun, 503, 50302, "not_ready", true},
 	{ErrStopping, 503, 50301, "stopping", true},
 	{errBusy, 503, 50305, "busy", true},
 

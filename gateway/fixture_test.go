@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -19,9 +20,13 @@ import (
 	"github.com/siltstone-io/siltstone/kafka/batch"
 )
 
-type agentState struct{ err error }
+type agentState struct {
+	err      error
+	starting error
+}
 
-func (a agentState) Ready() error { return a.err }
+func (a agentState) Ready() error { return cmp.Or(a.starting, a.err) }
+func (a agentState) Begun() error { return a.starting }
 
 // fixture is a handler over fakes.
 type fixture struct {

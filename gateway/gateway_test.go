@@ -35,7 +35,7 @@ func TestHandler(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			f := start(t, func(o *Options) { o.Agent = agentState{tt.notReady} })
+			f := start(t, func(o *Options) { o.Agent = agentState{err: tt.notReady} })
 			things := prometheus.NewCounter(prometheus.CounterOpts{Name: "siltstone_test_things_total", Help: "Things."})
 			f.registry.MustRegister(things)
 			things.Add(7)

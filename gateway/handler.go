@@ -119,6 +119,9 @@ func (h *handler) call(c *call) http.HandlerFunc {
 		if err := c.check(r); err != nil {
 			return err
 		}
+		if why := h.agent.Begun(); why != nil {
+			return fmt.Errorf("%w: %w", errNotBegun, why)
+		}
 		return c.serve(h, w, r)
 	})
 }

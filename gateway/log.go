@@ -11,6 +11,9 @@ import (
 type Agent interface {
 	// Ready is nil when requests can be served, else why they cannot.
 	Ready() error
+	// Begun is nil from the first time on that it was ready: before, it does not
+	// know what there is.
+	Begun() error
 }
 
 // Log takes and gives record batches. Its errors wrap the sentinels of package siltstone.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -36,7 +37,12 @@ func (o *agentOptions) program(ctx context.Context, n *node) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	engine, door := n.part(ctx), n.part(ctx)
-	group.Go(func() error { return a.Run(engine) })
+	group.Go(func() error {
+		if err := a.Run(engine); !errors.Is(err, agent.ErrUnwritten) {
+			return err
+		}
+		return nil // it was stopped while its stores failed
+	})
 	group.Go(func() error {
 		select {
 		case <-a.Ready():

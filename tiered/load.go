@@ -206,6 +206,9 @@ func (r *Reader) chunkLoad(c chunk) loadFunc {
 func (r *Reader) fetch(ctx context.Context, kind getKind, id segment.ObjectID, off, n int64) ([]byte, error) {
 	b, err := r.o.Bucket.Get(ctx, id.Key(), off, n)
 	r.metrics.got(kind, len(b), err)
+	if r.o.Answered != nil {
+		r.o.Answered(err)
+	}
 	return b, err
 }
 

@@ -48,6 +48,9 @@ type Options struct {
 	AheadLoads int
 	// LoadTimeout bounds one load (30 s).
 	LoadTimeout time.Duration
+	// Answered, if set, hears how each request to the bucket ended. It may be
+	// called from several goroutines at once.
+	Answered func(error)
 	// Metrics, if set, gets the siltstone_tiered_... metrics.
 	Metrics prometheus.Registerer
 }

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -23,6 +25,7 @@ type service struct {
 	metrics *prometheus.Registry
 	web     *stage
 	waiting bool // for the stores
+	away    turnAway
 
 	store string // the bucket's URL, for people
 	// prepare finds out what the stores hold. It may take as long as they do
@@ -39,20 +42,30 @@ func newService(s serverSettings, at ports, stderr io.Writer) *service {
 		s.advertise = advertised(at.kafka.Addr())
 	}
 	return &service{
-		serverSettings: s, at: at, metrics: metrics, web: newStage(),
+		serverSettings: s, at: at, metrics: metrics, web: newStage(), away: turnAway{port: at.kafka},
 		log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: s.level})),
 	}
 }
 
+// holdTime is how long Kafka clients that come before the agent serves are kept
+// waiting: long enough for a restart, or a takeover after the lease, to look
+// like a slow moment, and within what clients wait for (10 s: librdkafka's
+// api.version.request.timeout.ms). It does not answer them, as it does not know
+// yet what topics there are. Then they are turned away.
+const holdTime = 8 * time.Second
+
 // run serves until ctx ends, then flushes what is buffered.
 func (s *service) run(ctx context.Context) error {
 	g, running := errgroup.WithContext(ctx)
+	var unwritten error // also after an interruption
 	g.Go(func() error { return serveHTTP(running, newWeb(s.web, s.log), s.at.http) })
 	g.Go(func() error { return servePprof(running, s.at.pprof) })
 	g.Go(func() error { return newRest().watch(running) })
 	if s.chores != nil {
 		g.Go(func() error { return s.chores(running) })
 	}
+	hold := time.AfterFunc(holdTime, s.away.start)
+	defer hold.Stop()
 	g.Go(func() error {
 		engine, err := s.newEngine(running)
 		if err != nil {
@@ -67,10 +80,19 @@ func (s *service) run(ctx context.Context) error {
 			return err
 		}
 		s.web.show(gateway)
-		g.Go(func() error { return engine.Run(running) })
-		g.Go(func() error { return door.Serve(running, s.at.kafka) })
+		g.Go(func() error {
+			err := engine.Run(running)
+			if errors.Is(err, agent.ErrUnwritten) {
+				unwritten = err
+			}
+			return err
+		})
 		select {
 		case <-engine.Ready():
+			if err := s.away.end(); err != nil {
+				return err
+			}
+			g.Go(func() error { return door.Serve(running, s.at.kafka) })
 			return s.ready(running, engine)
 		case <-running.Done():
 			return nil
@@ -79,7 +101,7 @@ func (s *service) run(ctx context.Context) error {
 	if err := g.Wait(); err != nil && ctx.Err() == nil {
 		return err
 	}
-	return nil
+	return unwritten
 }
 
 // waits notes why the service cannot begin yet.

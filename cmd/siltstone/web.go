@@ -82,6 +82,16 @@ func (r readiness) Ready() error {
 	return nil
 }
 
+// Begun is nil once the engine has been ready.
+func (r readiness) Begun() error {
+	select {
+	case <-r.engine.Ready():
+		return nil
+	default:
+		return errors.New(r.engine.Status().Why)
+	}
+}
+
 // serveHTTP serves until ctx ends, and then what is in flight.
 func serveHTTP(ctx context.Context, s *http.Server, l net.Listener) error {
 	requests, stop := context.WithCancelCause(context.WithoutCancel(ctx))

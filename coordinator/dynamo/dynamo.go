@@ -40,7 +40,9 @@ type Coordinator struct {
 	http        *http.Client
 	credentials *aws.CredentialsCache // nil: there are none to renew
 	metrics     *metrics
-	pace        pace
+	reads       pace // apart, as a table may refuse one and do the other
+	writes      pace
+	renewed     renewals
 
 	mu      sync.Mutex // of closed, and of calls.Add against calls.Wait
 	closed  bool

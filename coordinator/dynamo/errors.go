@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -96,10 +98,41 @@ func (c *Coordinator) failure(r request, result result, err error) error {
 	return fmt.Errorf("table %s: %w: %s: %w", c.table, outcome, result, err)
 }
 
-// renewCredentials has the next request fetch credentials anew: these may have
-// been taken back before their time.
-func (c *Coordinator) renewCredentials() {
-	if c.credentials != nil {
+// expiredCodes are those of unauthorizedCodes that other credentials may mend:
+// neither a right that is missing nor a clock that is wrong.
+var expiredCodes = map[string]bool{
+	"ExpiredToken":                true,
+	"ExpiredTokenException":       true,
+	"InvalidClientTokenId":        true,
+	"NotAuthorized":               true,
+	"UnrecognizedClientException": true,
+}
+
+// renewEvery is how long credentials are kept at the least: whoever issues them
+// is not to be asked with each request that fails.
+const renewEvery = 5 * time.Second
+
+// renewals is when credentials were last thrown away.
+type renewals struct {
+	mu   sync.Mutex
+	last time.Time
+}
+
+func (r *renewals) due() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.last.IsZero() && time.Since(r.last) < renewEvery {
+		return false
+	}
+	r.last = time.Now()
+	return true
+}
+
+// renewCredentials has the next request fetch credentials anew, if an error
+// says that these have expired, or were taken back before their time.
+func (c *Coordinator) renewCredentials(err error) {
+	api, named := errors.AsType[smithy.APIError](err)
+	if c.credentials != nil && named && expiredCodes[api.ErrorCode()] && c.renewed.due() {
 		c.credentials.Invalidate()
 	}
 }

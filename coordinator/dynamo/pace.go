@@ -13,10 +13,10 @@ const (
 	// paceAfter is how many requests have to fail in a row for the store to
 	// count as down.
 	paceAfter = 8
-	// paceEvery is the time between requests to a store that is down, by all
-	// callers together: however many ledgers there are, they must not add to
-	// its trouble, or to the bill.
-	paceEvery = 100 * time.Millisecond
+	// paceEvery is the time between reads, and between writes, to a store that
+	// is down, by all callers together: however many ledgers there are, they
+	// must not add to its trouble, or to the bill.
+	paceEvery = 125 * time.Millisecond
 )
 
 // pace makes callers of a store that is down take turns. The zero pace is of

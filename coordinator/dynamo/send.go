@@ -59,7 +59,11 @@ func (c *Coordinator) send(ctx context.Context, r request) error {
 
 // sendOnce makes a request, when it is its turn.
 func (c *Coordinator) sendOnce(ctx context.Context, r request) (result, error) {
-	if err := c.pace.turn(ctx, c.closing); err != nil {
+	pace := &c.reads
+	if r.write {
+		pace = &c.writes
+	}
+	if err := pace.turn(ctx, c.closing); err != nil {
 		return unreached, err
 	}
 	// Nothing is written before there is a connection to write to: without one,
@@ -71,10 +75,10 @@ func (c *Coordinator) sendOnce(ctx context.Context, r request) (result, error) {
 	units, err := r.do(once)
 	result := classify(err, sent.Load())
 	if result == answered || ctx.Err() == nil { // that a caller goes says nothing of the store
-		c.pace.settle(result == answered)
+		pace.settle(result == answered)
 	}
 	if result == unauthorized {
-		c.renewCredentials()
+		c.renewCredentials(err)
 	}
 	if sent.Load() {
 		c.metrics.requests.WithLabelValues(r.kind).Inc()

@@ -9,6 +9,7 @@
 package faultproxy
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -158,7 +159,27 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	if s.action != CutUpload && keepBody(r) != nil {
+		panic(http.ErrAbortHandler)
+	}
 	p.reverse.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), actionKey{}, s.action)))
+}
+
+// keepBody reads a small body before it is sent on. Where a store answers as soon
+// as it has it all, the transport may not have seen its end yet, and would break
+// off the reply.
+func keepBody(r *http.Request) error {
+	const small = 1 << 20
+	if r.ContentLength <= 0 || r.ContentLength > small {
+		return nil
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	return nil
 }
 
 // rewrite addresses a request to the store, and changes nothing else of it.
