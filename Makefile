@@ -34,8 +34,8 @@ $(BIN)/golangci-lint $(BIN)/staticcheck: tools.mod tools.sum
 test: ## everything that CI runs; installs what it needs, prints the minutes of each part
 	./scripts/test
 
-prove: ## the long counts: 2,000 seeds, 100 kills, 100 MB through every codec; and the protocol's model
-	./scripts/test tools prove-sim prove-e2e spec
+prove: ## the long counts: 2,000 seeds, 100 kills, 100 MB through every codec, 3 minutes of each fault of a store; and the protocol's model
+	./scripts/test tools prove-sim prove-e2e prove-stores prove-faults spec
 
 SEED ?= 1
 sim: ## one seed of the simulator, with its trace

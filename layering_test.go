@@ -69,8 +69,8 @@ var layers = []struct {
 	// Wiring and proof: anything but each other.
 	{5, "cmd/siltstone", ". internal/... kafka/... gateway/... agent/... tiered/... coordinator/..."},
 	{6, "sim", ". internal/... kafka/... gateway/... agent/... tiered/... coordinator/..."},
-	{6, "bench", ". internal/... kafka/... gateway/... agent/... tiered/... coordinator/..."},
-	{6, "e2e", ". internal/... kafka/... gateway/... agent/... tiered/... coordinator/..."},
+	{6, "bench", ". internal/... kafka/... gateway/... agent/... tiered/... coordinator/... localstack/..."},
+	{6, "e2e", ". internal/... kafka/... gateway/... agent/... tiered/... coordinator/... localstack/..."},
 	{6, "spec", ""},
 	{6, "tiered/bucket/remote/remotetest", ". tiered/bucket tiered/bucket/remote tiered/bucket/buckettest tiered/bucket/faulty localstack/servers"},
 	{6, "localstack", "localstack/..."},

@@ -205,6 +205,16 @@ func (e *activeHeard) own() bool {
 	return !e.found.Deleted && json.Unmarshal(e.found.Data, &h) == nil && h.Incarnation == e.value.Incarnation
 }
 
+// ActiveAgent names the agent that holds the register, for people: empty if none
+// does. It may have died since.
+func ActiveAgent(ctx context.Context, store coordinator.Register) (string, error) {
+	v, err := store.Get(ctx, activeKey)
+	if err != nil || v.Version == "" || v.Deleted {
+		return "", err
+	}
+	return holderOf(v), nil
+}
+
 // holderOf names who wrote a value of the register, for people.
 func holderOf(v coordinator.Value) string {
 	var h holder

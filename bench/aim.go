@@ -18,7 +18,7 @@ func (r *Report) medians(c Cell, of column) (ours, peers float64, known bool) {
 		case s.Cell.String() != c.String():
 		case s.System == siltstoneName:
 			own = append(own, of.figure(s))
-		case s.System != syncedName:
+		case s.System == kafkaName:
 			peer = append(peer, of.figure(s))
 		}
 	}

@@ -65,7 +65,7 @@ func (o options) has(part string) bool { return slices.Contains(strings.Split(o.
 func parse(args []string) (o options, err error) {
 	f := flag.NewFlagSet("bench", flag.ExitOnError)
 	f.StringVar(&o.parts, "parts", strings.Join(allParts, ","), "what to measure")
-	f.StringVar(&o.systems, "systems", "siltstone,kafka", "whom to measure, `names` of siltstone, kafka and kafka-synced, a Kafka that syncs before it acknowledges")
+	f.StringVar(&o.systems, "systems", "siltstone,kafka", "whom to measure, `names` of siltstone (dev), minio (an agent over MinIO), minio-delayed (each PUT 50 ms later), kafka, and kafka-synced (which syncs before it acknowledges)")
 	f.StringVar(&o.siltstone, "siltstone", "bin/siltstone", "Siltstone's `binary`")
 	f.StringVar(&o.kafka, "kafka", "bin/kafka", "`folder` of Kafka's jars")
 	f.StringVar(&o.addr, "addr", "", "measure the server that runs at this `address`, and no other")
@@ -131,8 +131,14 @@ func (o options) chosen() ([]system, error) {
 		case "kafka-synced":
 			path = o.kafka
 			all = append(all, synced(path))
+		case "minio":
+			path = o.siltstone
+			all = append(all, onMinIO(minioName, path, 0))
+		case "minio-delayed":
+			path = o.siltstone
+			all = append(all, onMinIO(delayedName, path, putDelay))
 		default:
-			return nil, fmt.Errorf("-systems %s: siltstone, kafka and kafka-synced are known", name)
+			return nil, fmt.Errorf("-systems %s: siltstone, kafka, kafka-synced, minio and minio-delayed are known", name)
 		}
 		if _, err := os.Stat(path); err != nil {
 			return nil, fmt.Errorf("%w: bench/run installs it", err)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -29,12 +30,15 @@ type server struct {
 	addr    string   // of its Kafka protocol
 	dir     string   // of its data and its output
 	argv    []string // none: somebody else started it and will stop it
+	env     []string // NAME=value, beside this process's own
 	pid     int      // 0: not known, so nothing is known of what it uses
 	profile string   // address that serves Go's profiles, if it does
 	metrics string   // address that serves Siltstone's metrics, if it does
 
 	heap     func(context.Context) (int64, error) // bytes that are reachable; nil: not known
 	database string                               // of Siltstone's coordinator, to be read once it has stopped
+
+	closers []func() error // end what it needs, the last first
 
 	cmd    *exec.Cmd
 	began  time.Time     // when it was last launched
@@ -51,7 +55,7 @@ func (s *server) launch(ctx context.Context) error {
 	}
 	defer log.Close()
 	cmd := exec.CommandContext(ctx, s.argv[0], s.argv[1:]...)
-	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Stdout, cmd.Stderr, cmd.Env = log, log, s.environment()
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = stopTimeout
 	s.began = time.Now()
@@ -68,6 +72,17 @@ func (s *server) launch(ctx context.Context) error {
 		return errors.Join(err, s.stop())
 	}
 	return nil
+}
+
+func (s *server) environment() []string { return append(os.Environ(), s.env...) }
+
+// closeAfter ends what the server needs, and returns an error with those of that.
+func (s *server) closeAfter(err error) error {
+	for _, end := range slices.Backward(s.closers) {
+		err = errors.Join(err, end())
+	}
+	s.closers = nil
+	return err
 }
 
 func (s *server) output() string { return filepath.Join(s.dir, "output") }

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const peerName = "Kafka"
+const peerName = kafkaName
 
 // measured is a report of one run, of two rounds of a cell in which Siltstone
 // and its peer are a little apart.

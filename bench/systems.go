@@ -29,14 +29,14 @@ func (sys system) with(ctx context.Context, parent string, do func(*server) erro
 	}
 	if s.argv != nil {
 		if err := s.launch(ctx); err != nil {
-			return err
+			return s.closeAfter(err)
 		}
 	}
 	err = do(s)
 	if stopErr := s.stop(); err == nil {
 		err = stopErr
 	}
-	return err
+	return s.closeAfter(err)
 }
 
 // siltstone is this tree's binary as siltstone dev: an agent, its bucket and
@@ -58,9 +58,12 @@ func siltstone(binary string) system {
 // siltstoneName is Siltstone's in reports.
 const siltstoneName = "Siltstone"
 
+// kafkaName is that of Apache Kafka.
+const kafkaName = "Kafka 4.4.0"
+
 // syncedName is that of a Kafka that syncs each append before it acknowledges
 // it, as Siltstone does. Nothing is compared with it but by readers.
-const syncedName = "Kafka 4.4.0, synced"
+const syncedName = kafkaName + ", synced"
 
 // synced is kafka with that one setting more.
 func synced(jars string) system {
@@ -71,7 +74,7 @@ func synced(jars string) system {
 // and controller, with the settings that it has by default, but for groups what
 // its own config for one node says, and the JVM flags that its own start script
 // has.
-func kafka(jars string) system { return kafkaWith("Kafka 4.4.0", jars, "") }
+func kafka(jars string) system { return kafkaWith(kafkaName, jars, "") }
 
 func kafkaWith(name, jars, more string) system {
 	return system{name, func(ctx context.Context, dir string) (*server, error) {

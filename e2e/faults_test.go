@@ -238,9 +238,9 @@ func (b *besieged) readFromStart(ctx context.Context, t *testing.T) {
 	}
 }
 
-// TestStartInOutage: an agent that starts while a store refuses everything waits
+// TestFaultAtStart: an agent that starts while a store refuses everything waits
 // for it, tells clients to come again, asks little, and serves once it can.
-func TestStartInOutage(t *testing.T) {
+func TestFaultAtStart(t *testing.T) {
 	beginStores(t)
 	for _, f := range storeFaults() {
 		if !f.outage {
@@ -321,9 +321,9 @@ func (s *server) turnsAway(t *testing.T) {
 	}
 }
 
-// TestStopInOutage: an agent that has to end with records that it could not
+// TestFaultAtStop: an agent that has to end with records that it could not
 // write says so.
-func TestStopInOutage(t *testing.T) {
+func TestFaultAtStop(t *testing.T) {
 	beginStores(t)
 	bucket, minio := newProxy(t, stores.minio)
 	_, aws := newProxy(t, stores.aws)
@@ -349,8 +349,8 @@ func TestStopInOutage(t *testing.T) {
 	check(t, dir)
 }
 
-// TestStoreWithoutConditions is refused.
-func TestStoreWithoutConditions(t *testing.T) {
+// TestFaultConditions is refused.
+func TestFaultConditions(t *testing.T) {
 	beginStores(t)
 	bucket, minio := newProxy(t, stores.minio)
 	dir := t.TempDir()
@@ -363,9 +363,9 @@ func TestStoreWithoutConditions(t *testing.T) {
 	oneClearLine(t, "agent", stderr, code, "does not honour conditional writes")
 }
 
-// TestUploadInParts: where requests of uploads in parts are refused, nothing is
+// TestFaultUploads: where requests of uploads in parts are refused, nothing is
 // acknowledged that is not there, and no upload is left unfinished.
-func TestUploadInParts(t *testing.T) {
+func TestFaultUploads(t *testing.T) {
 	beginStores(t)
 	bucket, minio := newProxy(t, stores.minio)
 	dir := t.TempDir()

@@ -87,6 +87,9 @@ func TestAgentOnStores(t *testing.T) {
 	if said.Len() > 0 {
 		t.Errorf("two are active: %s", said)
 	}
+	if out := stores.must(t, "cluster", "describe"); !strings.Contains(out, "cluster siltstone, with the id ") || !strings.Contains(out, second.kafka) {
+		t.Errorf("described: %s", out)
+	}
 	second.stop(t)
 	_ = waiting.Process.Kill()
 	_ = waiting.Wait()

@@ -37,12 +37,21 @@ type describedNode struct {
 
 func newClusterDescribe(c *client) *cobra.Command {
 	var json, all bool
+	var r remote
 	cmd := &cobra.Command{
-		Use:     "describe",
-		Short:   "Show the id of a cluster, its nodes and its settings",
-		Example: "  siltstone cluster describe\n  siltstone cluster describe --all",
-		Args:    takesNone,
+		Use:   "describe",
+		Short: "Show the id of a cluster, its nodes and its settings; or what is in its stores",
+		Long: `Show the id of a cluster, its nodes and its settings, as an agent says them.
+
+With --bucket and --coordinator no agent is asked, but the stores: which cluster
+they hold, that they belong together, and which agent is active.`,
+		Example: "  siltstone cluster describe\n  siltstone cluster describe --all\n" +
+			"  siltstone cluster describe --bucket s3://my-bucket --coordinator dynamodb://my-table",
+		Args: takesNone,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if r.bucket != "" || r.coordinator != "" {
+				return r.describe(cmd.Context(), cmd.OutOrStdout(), json)
+			}
 			adm, done, err := c.admin(cmd.Context())
 			if err != nil {
 				return err
@@ -59,6 +68,7 @@ func newClusterDescribe(c *client) *cobra.Command {
 		},
 	}
 	asJSON(cmd, &json)
+	r.registerStores(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "settings that are at their default, too")
 	return cmd
 }

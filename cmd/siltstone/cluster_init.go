@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 
 	"github.com/spf13/cobra"
@@ -52,4 +54,26 @@ Settings may come from the environment too (SILTSTONE_BUCKET), or from a file.`,
 	registerSettings(cmd)
 	asJSON(cmd, &json)
 	return cmd
+}
+
+// describe prints what the stores hold.
+func (r *remote) describe(ctx context.Context, w io.Writer, json bool) (err error) {
+	r.cluster = defaultCluster // describe finds the name
+	stores, err := r.open(ctx, slog.New(slog.DiscardHandler), nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stores.Close()) }()
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	d, err := stores.describe(ctx)
+	if err != nil {
+		return err
+	}
+	d.Bucket, d.Coordinator = r.bucket, r.coordinator
+	if json {
+		return printJSON(w, d)
+	}
+	fmt.Fprintf(w, "cluster %s, with the id %s\n\n", d.Name, d.ID)
+	return table(w, []string{"PART", "WHERE"}, [][]string{{"bucket", d.Bucket}, {"coordinator", d.Coordinator}, {"active agent", orDash(d.Active)}})
 }

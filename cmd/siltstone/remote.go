@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/agent"
 	"github.com/siltstone-io/siltstone/coordinator"
 	"github.com/siltstone-io/siltstone/coordinator/dynamo"
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
@@ -25,8 +26,12 @@ type remote struct{ cluster, bucket, coordinator string }
 const defaultCluster = "siltstone"
 
 func (r *remote) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&r.cluster, "cluster", defaultCluster, "`name` of the cluster")
+	r.registerStores(cmd)
+}
+
+func (r *remote) registerStores(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&r.cluster, "cluster", defaultCluster, "`name` of the cluster")
 	f.StringVar(&r.bucket, "bucket", "", "`URL` of its bucket, like s3://my-bucket/prefix or minio://host:9000/my-bucket (docs/buckets.md)")
 	f.StringVar(&r.coordinator, "coordinator", "", "`URL` of its coordinator's table, like dynamodb://my-table?region=eu-west-1")
 }
@@ -106,6 +111,34 @@ func (s *remoteStores) find(ctx context.Context) (id siltstone.ClusterID, err er
 		return id, fmt.Errorf("%w: they are of the cluster %q, and --cluster says %q", siltstone.ErrForeign, v.Data, s.name)
 	}
 	return id, nil
+}
+
+// describedStores is what stores hold, as --json prints it.
+type describedStores struct {
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Bucket      string `json:"bucket"`
+	Coordinator string `json:"coordinator"`
+	// Active is the agent that serves, or did last; empty: it has left.
+	Active string `json:"active"`
+}
+
+// describe finds what cluster is in the stores, whatever its name.
+func (s *remoteStores) describe(ctx context.Context) (d describedStores, err error) {
+	name, err := s.coordinator.Get(ctx, nameKey)
+	if err != nil {
+		return d, err
+	}
+	if len(name.Data) > 0 {
+		s.name = string(name.Data)
+	}
+	id, err := s.find(ctx)
+	if err != nil {
+		return d, err
+	}
+	d.ID, d.Name = id.String(), s.name
+	d.Active, err = agent.ActiveAgent(ctx, s.coordinator)
+	return d, err
 }
 
 // errNoCluster is stores that no cluster was begun in.
