@@ -98,6 +98,7 @@ func TestFaults(t *testing.T) {
 			b.restart(t)
 			b.suffer(t, &f)
 			b.wantRate(t, "after")
+			b.k.admin.end() // what it knows is looked at now
 			b.k.end(t)
 		})
 	}

@@ -152,6 +152,10 @@ func (s *remoteStores) init(ctx context.Context) (id siltstone.ClusterID, err er
 	if err := s.bucket.Make(ctx); err != nil {
 		return id, err
 	}
+	// Before anything is stamped: a bucket that is refused stays as it was.
+	if err := bucket.CheckConditions(ctx, s.bucket, rand.Uint64()); err != nil {
+		return id, err
+	}
 	if id, err = s.ledgers.EnsureClusterID(ctx, newClusterID()); err != nil {
 		return id, err
 	}
@@ -160,7 +164,7 @@ func (s *remoteStores) init(ctx context.Context) (id siltstone.ClusterID, err er
 	if _, taken := errors.AsType[*coordinator.VersionConflict](err); err != nil && !taken {
 		return id, err
 	}
-	return s.check(ctx)
+	return s.find(ctx)
 }
 
 // final are errors of check that waiting does not mend. Rights may be given
