@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -177,19 +177,18 @@ type counting struct {
 
 func startCounting(t *testing.T) *counting {
 	t.Helper()
-	dir := t.TempDir()
-	c := &counting{minio: servers.FreeAddr(t), aws: servers.FreeAddr(t), awsLog: filepath.Join(dir, "aws.log")}
-	minio, aws := servers.MinIO(dir, c.minio), servers.AWS(dir, c.aws)
-	minio.Env = append(minio.Env, "MINIO_PROMETHEUS_AUTH_TYPE=public")
-	aws.Argv = append(aws.Argv, "--access-logfile", "-", "--access-logformat", "asked %({x-amz-target}i)s answered %(s)s")
-	for _, server := range []servers.Server{minio, aws} {
-		servers.MustBeInstalled(t, server)
-		p, err := server.Start(t.Context(), dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = p.Stop() })
-	}
+	c := &counting{}
+	c.minio = servers.ForTest(t, func(dir, addr string) servers.Server {
+		s := servers.MinIO(dir, addr)
+		s.Env = append(s.Env, "MINIO_PROMETHEUS_AUTH_TYPE=public")
+		return s
+	})
+	c.aws = servers.ForTest(t, func(dir, addr string) servers.Server {
+		s := servers.AWS(dir, addr)
+		s.Argv = append(s.Argv, "--access-logfile", "-", "--access-logformat", "asked %({x-amz-target}i)s answered %(s)s")
+		c.awsLog = filepath.Join(dir, "aws.log")
+		return s
+	})
 	return c
 }
 
@@ -211,11 +210,11 @@ var unitsOf = map[string]string{
 func (c *counting) now(t *testing.T) counted {
 	t.Helper()
 	all := counted{}
-	out, err := exec.CommandContext(t.Context(), "curl", "-sf", "http://"+c.minio+"/minio/metrics/v3/api/requests").Output()
-	if err != nil {
-		t.Fatalf("MinIO's metrics: %v", err)
+	status, page := get(t, "http://"+c.minio+"/minio/metrics/v3/api/requests")
+	if status != http.StatusOK {
+		t.Fatalf("MinIO's metrics: %d %s", status, page)
 	}
-	for line := range strings.Lines(string(out)) {
+	for line := range strings.Lines(page) {
 		labels, isCount := strings.CutPrefix(line, "minio_api_requests_total{")
 		if !isCount {
 			continue

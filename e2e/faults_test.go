@@ -45,43 +45,42 @@ func answering(e *faultproxy.Error) faultproxy.Fault {
 	return faultproxy.Fault{Action: faultproxy.Answer, Error: e}
 }
 
-func only(f faultproxy.Fault, operations ...string) []faultproxy.Fault {
+func only(f faultproxy.Fault, operations ...string) faultproxy.Fault {
 	f.Operations = operations
-	return []faultproxy.Fault{f}
+	return f
 }
 
-func share(of float64, f faultproxy.Fault) []faultproxy.Fault {
+func share(of float64, f faultproxy.Fault) faultproxy.Fault {
 	f.Share = of
-	return []faultproxy.Fault{f}
+	return f
 }
-
-func always(f faultproxy.Fault) []faultproxy.Fault { return []faultproxy.Fault{f} }
 
 // storeFaults are cases 28, 30 and 32 of the field reports, and their kinds.
 func storeFaults() []storeFault {
-	dropped := faultproxy.Fault{Action: faultproxy.DropReply}
+	type faults = []faultproxy.Fault
+	dropped, unanswered := faultproxy.Fault{Action: faultproxy.DropReply}, faultproxy.Fault{Action: faultproxy.BlackHole}
 	return []storeFault{
-		{name: "bucket, replies of writes lost", bucket: only(share(0.5, dropped)[0], "PutObject")},
-		{name: "bucket, slow down", bucket: always(answering(faultproxy.SlowDown)), outage: true},
-		{name: "bucket, slow down sometimes", bucket: share(0.3, answering(faultproxy.SlowDown))},
-		{name: "bucket, credentials expired", bucket: always(answering(faultproxy.ExpiredToken)), outage: true},
-		{name: "bucket, clock skewed", bucket: always(answering(faultproxy.TimeTooSkewed)), outage: true},
-		{name: "bucket, no answers", bucket: always(faultproxy.Fault{Action: faultproxy.BlackHole}), outage: true},
-		{name: "bucket, reads denied", bucket: only(answering(faultproxy.AccessDenied), "GetObject", "HeadObject"), unready: true},
-		{name: "bucket, writes denied", bucket: only(answering(faultproxy.AccessDenied), "PutObject"), unready: true},
-		{name: "bucket, bodies cut", bucket: []faultproxy.Fault{
+		{name: "bucket, replies of writes lost", bucket: faults{only(share(0.5, dropped), "PutObject")}},
+		{name: "bucket, slow down", bucket: faults{answering(faultproxy.SlowDown)}, outage: true},
+		{name: "bucket, slow down sometimes", bucket: faults{share(0.3, answering(faultproxy.SlowDown))}},
+		{name: "bucket, credentials expired", bucket: faults{answering(faultproxy.ExpiredToken)}, outage: true},
+		{name: "bucket, clock skewed", bucket: faults{answering(faultproxy.TimeTooSkewed)}, outage: true},
+		{name: "bucket, no answers", bucket: faults{unanswered}, outage: true},
+		{name: "bucket, reads denied", bucket: faults{only(answering(faultproxy.AccessDenied), "GetObject", "HeadObject")}, unready: true},
+		{name: "bucket, writes denied", bucket: faults{only(answering(faultproxy.AccessDenied), "PutObject")}, unready: true},
+		{name: "bucket, bodies cut", bucket: faults{
 			{Action: faultproxy.CutUpload, Method: http.MethodPut, Share: 0.3}, {Action: faultproxy.CutReply, Method: http.MethodGet, Share: 0.3},
 		}},
-		{name: "bucket, slow", bucket: always(faultproxy.Fault{DelayMs: 700})},
-		{name: "table, replies of writes lost", table: only(share(0.3, dropped)[0], "PutItem")},
-		{name: "table, throttled", table: always(answering(faultproxy.Throttled)), outage: true},
-		{name: "table, throttled sometimes", table: share(0.3, answering(faultproxy.Throttled))},
-		{name: "table, credentials expired", table: always(answering(faultproxy.TokenExpired)), outage: true},
-		{name: "table, errors", table: always(answering(faultproxy.InternalServer)), outage: true},
-		{name: "table, no answers", table: always(faultproxy.Fault{Action: faultproxy.BlackHole}), outage: true},
-		{name: "table, writes denied", table: only(answering(faultproxy.AccessDenied), "PutItem"), unready: true},
-		{name: "table, slow", table: always(faultproxy.Fault{DelayMs: 200})},
-		{name: "both, slow down", bucket: always(answering(faultproxy.SlowDown)), table: always(answering(faultproxy.Throttled)), outage: true},
+		{name: "bucket, slow", bucket: faults{{DelayMs: 700}}},
+		{name: "table, replies of writes lost", table: faults{only(share(0.3, dropped), "PutItem")}},
+		{name: "table, throttled", table: faults{answering(faultproxy.Throttled)}, outage: true},
+		{name: "table, throttled sometimes", table: faults{share(0.3, answering(faultproxy.Throttled))}},
+		{name: "table, credentials expired", table: faults{answering(faultproxy.TokenExpired)}, outage: true},
+		{name: "table, errors", table: faults{answering(faultproxy.InternalServer)}, outage: true},
+		{name: "table, no answers", table: faults{unanswered}, outage: true},
+		{name: "table, writes denied", table: faults{only(answering(faultproxy.AccessDenied), "PutItem")}, unready: true},
+		{name: "table, slow", table: faults{{DelayMs: 200}}},
+		{name: "both, slow down", bucket: faults{answering(faultproxy.SlowDown)}, table: faults{answering(faultproxy.Throttled)}, outage: true},
 	}
 }
 
@@ -89,7 +88,6 @@ func storeFaults() []storeFault {
 // whether it can serve, and does not storm the store. Once the fault is over all
 // goes on as before, and what was acknowledged is there, once.
 func TestFaults(t *testing.T) {
-	beginStores(t)
 	for _, f := range storeFaults() {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
@@ -104,21 +102,58 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// besieged is a server with a fault proxy before each of its stores, and its clients.
-type besieged struct {
-	k             *killing
+// proxies are fault proxies before both stores.
+type proxies struct {
 	bucket, table *faultproxy.Proxy
+	minio, aws    string // their addresses
+}
+
+func newProxies(t *testing.T) (p proxies) {
+	t.Helper()
+	beginStores(t)
+	p.bucket, p.minio = newProxy(t, stores.minio)
+	p.table, p.aws = newProxy(t, stores.aws)
+	return p
+}
+
+// cluster begins one behind the proxies.
+func (p *proxies) cluster(t *testing.T, dir string, flags ...string) *storesOf {
+	t.Helper()
+	return newCluster(t, dir, p.minio, p.aws, flags...)
+}
+
+// begin has the stores behave like that, and counts requests from now on.
+func (p *proxies) begin(t *testing.T, f *storeFault) {
+	t.Helper()
+	if err := errors.Join(p.bucket.Set(f.bucket...), p.table.Set(f.table...)); err != nil {
+		t.Fatal(err)
+	}
+	p.bucket.ResetCounts()
+	p.table.ResetCounts()
+}
+
+func (p *proxies) heal() {
+	_ = p.bucket.Set()
+	_ = p.table.Set()
+}
+
+// requests are those since begin, by store and second.
+func (p *proxies) requests() map[string][]int {
+	return map[string][]int{"bucket": p.bucket.PerSecond(), "table": p.table.PerSecond()}
+}
+
+// besieged is a server behind fault proxies, and its clients.
+type besieged struct {
+	proxies
+	k *killing
 }
 
 // besiege starts a server on a cluster of its own.
-func besiege(t *testing.T, flags ...string) *besieged {
+func besiege(t *testing.T) *besieged {
 	t.Helper()
-	b := &besieged{}
-	var minio, aws string
-	b.bucket, minio = newProxy(t, stores.minio)
-	b.table, aws = newProxy(t, stores.aws)
+	b := &besieged{proxies: newProxies(t)}
 	dir := filepath.Join(t.TempDir(), "data")
-	newCluster(t, dir, minio, aws, flags...)
+	b.cluster(t, dir)
 	b.k = newKilling(t, start(t, dir), 1, 40*time.Millisecond, 250*time.Millisecond)
 	b.k.admin.begin(t, b.k.s)
 	return b
@@ -169,14 +204,7 @@ func (b *besieged) suffer(t *testing.T, f *storeFault) {
 	reader, stop := context.WithCancel(t.Context())
 	var reading sync.WaitGroup
 	reading.Go(func() { b.readFromStart(reader, t) })
-	if err := b.bucket.Set(f.bucket...); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.table.Set(f.table...); err != nil {
-		t.Fatal(err)
-	}
-	b.bucket.ResetCounts()
-	b.table.ResetCounts()
+	b.begin(t, f)
 	var unreadyAt, readyAt time.Duration
 	why := ""
 	begin, lasts := time.Now(), time.Duration(count(18, 180))*time.Second
@@ -189,9 +217,8 @@ func (b *besieged) suffer(t *testing.T, f *storeFault) {
 			t.Fatalf("ready %v into an outage, as it was not after %v (%s)", at, unreadyAt, why)
 		}
 	}
-	requests := map[string][]int{"bucket": b.bucket.PerSecond(), "table": b.table.PerSecond()}
-	_ = b.bucket.Set()
-	_ = b.table.Set()
+	requests := b.requests()
+	b.heal()
 	healed := time.Now()
 	eventually(t, "ready again", func() bool { status, _ := b.ready(t); return status == http.StatusOK })
 	readyAt = time.Since(healed)
@@ -217,11 +244,7 @@ func (b *besieged) suffer(t *testing.T, f *storeFault) {
 // ready asks whether the server is; it must answer.
 func (b *besieged) ready(t *testing.T) (status int, reason string) {
 	t.Helper()
-	select {
-	case <-b.k.s.exited:
-		t.Fatalf("it exited: %s", b.k.s.errors())
-	default:
-	}
+	b.k.s.wantAlive(t)
 	status, reason = b.k.s.get(t, "/ready")
 	return status, strings.TrimSpace(reason)
 }
@@ -242,29 +265,20 @@ func (b *besieged) readFromStart(ctx context.Context, t *testing.T) {
 // TestFaultAtStart: an agent that starts while a store refuses everything waits
 // for it, tells clients to come again, asks little, and serves once it can.
 func TestFaultAtStart(t *testing.T) {
-	beginStores(t)
 	for _, f := range storeFaults() {
 		if !f.outage {
 			continue
 		}
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
-			bucket, minio := newProxy(t, stores.minio)
-			table, aws := newProxy(t, stores.aws)
+			p := newProxies(t)
 			dir := t.TempDir()
-			newCluster(t, dir, minio, aws)
+			p.cluster(t, dir)
 			s := start(t, dir)
 			s.cli(t, "", "topic", "create", "numbers")
 			s.write(t, "numbers", 0, 100)
 			s.stop(t)
-			if err := bucket.Set(f.bucket...); err != nil {
-				t.Fatal(err)
-			}
-			if err := table.Set(f.table...); err != nil {
-				t.Fatal(err)
-			}
-			bucket.ResetCounts()
-			table.ResetCounts()
+			p.begin(t, &f)
 			addrs := freeAddrs(t, 2)
 			s = startUnready(t, dir, serverCommand(t, dir, "--kafka", addrs[0], "--http", addrs[1]))
 			s.kafka, s.http = addrs[0], addrs[1]
@@ -277,11 +291,7 @@ func TestFaultAtStart(t *testing.T) {
 			})
 			begin := time.Now()
 			for tick := time.NewTicker(250 * time.Millisecond); time.Since(begin) < time.Duration(count(11, 60))*time.Second; <-tick.C {
-				select {
-				case <-s.exited:
-					t.Fatalf("it exited: %s", s.errors())
-				default:
-				}
+				s.wantAlive(t)
 				if status, body := s.get(t, "/ready"); status != http.StatusServiceUnavailable || body == "" {
 					t.Fatalf("/ready: %d %s", status, body)
 				}
@@ -292,15 +302,14 @@ func TestFaultAtStart(t *testing.T) {
 					s.turnsAway(t)
 				}
 			}
-			for store, perSecond := range map[string][]int{"bucket": bucket.PerSecond(), "table": table.PerSecond()} {
+			for store, perSecond := range p.requests() {
 				for second, n := range perSecond {
 					if n > mostRequests {
 						t.Errorf("%d requests to the %s in second %d: %v", n, store, second, perSecond)
 					}
 				}
 			}
-			_ = bucket.Set()
-			_ = table.Set()
+			p.heal()
 			eventually(t, "ready", func() bool { status, _ := s.get(t, "/ready"); return status == http.StatusOK })
 			s.wantNumbers(t, "numbers", 100)
 			s.stop(t)
@@ -325,22 +334,18 @@ func (s *server) turnsAway(t *testing.T) {
 // TestFaultAtStop: an agent that has to end with records that it could not
 // write says so.
 func TestFaultAtStop(t *testing.T) {
-	beginStores(t)
-	bucket, minio := newProxy(t, stores.minio)
-	_, aws := newProxy(t, stores.aws)
+	p := newProxies(t)
 	dir := t.TempDir()
-	newCluster(t, dir, minio, aws)
+	p.cluster(t, dir)
 	s := start(t, dir)
 	s.cli(t, "", "topic", "create", "t")
-	if err := bucket.Set(answering(faultproxy.SlowDown)); err != nil {
-		t.Fatal(err)
-	}
+	p.begin(t, &storeFault{bucket: []faultproxy.Fault{answering(faultproxy.SlowDown)}})
 	s.cli(t, lines(100, "%d"), "produce", "t", "--acks", "leader")
 	code := s.terminate(t)
 	if said := s.errors(); code != 1 || !strings.Contains(said, "could not be written out") || !strings.Contains(said, "SlowDown") {
 		t.Errorf("code %d: %s", code, said)
 	}
-	_ = bucket.Set()
+	p.heal()
 	s = start(t, dir)
 	s.cli(t, "on\n", "produce", "t")
 	if out := s.cli(t, "", "consume", "t", "--exit"); out != "on\n" {
@@ -352,14 +357,11 @@ func TestFaultAtStop(t *testing.T) {
 
 // TestFaultConditions is refused.
 func TestFaultConditions(t *testing.T) {
-	beginStores(t)
-	bucket, minio := newProxy(t, stores.minio)
+	p := newProxies(t)
 	dir := t.TempDir()
-	newCluster(t, dir, minio, stores.aws)
+	p.cluster(t, dir)
 	command := serverCommand(t, dir)
-	if err := bucket.Set(faultproxy.Fault{Action: faultproxy.StripConditions, Method: http.MethodPut}); err != nil {
-		t.Fatal(err)
-	}
+	p.begin(t, &storeFault{bucket: []faultproxy.Fault{{Action: faultproxy.StripConditions, Method: http.MethodPut}}})
 	_, stderr, code := run(t, "", command.Args[1:]...)
 	oneClearLine(t, "agent", stderr, code, "does not honour conditional writes")
 }
@@ -367,10 +369,9 @@ func TestFaultConditions(t *testing.T) {
 // TestFaultUploads: where requests of uploads in parts are refused, nothing is
 // acknowledged that is not there, and no upload is left unfinished.
 func TestFaultUploads(t *testing.T) {
-	beginStores(t)
-	bucket, minio := newProxy(t, stores.minio)
+	p := newProxies(t)
 	dir := t.TempDir()
-	cluster := newCluster(t, dir, minio, stores.aws, "--flush-bytes", "16MiB", "--memory", "512MiB")
+	cluster := p.cluster(t, dir, "--flush-bytes", "16MiB", "--memory", "512MiB")
 	cluster.remoteStores[1] += "?part-bytes=5242880"
 	s := start(t, dir)
 	const partitions = 16 // a batch of each is in one object
@@ -379,11 +380,9 @@ func TestFaultUploads(t *testing.T) {
 	s = start(t, dir)
 	records, size := count(45, 230), 900_000
 	cl := s.franz(t, kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.MaxBufferedRecords(4*partitions))
-	if err := bucket.Set(answering(faultproxy.ExpiredToken)); err != nil {
-		t.Fatal(err)
-	}
+	p.begin(t, &storeFault{bucket: []faultproxy.Fault{answering(faultproxy.ExpiredToken)}})
 	time.AfterFunc(time.Duration(count(3, 30))*time.Second, func() {
-		_ = bucket.Set(faultproxy.Fault{Operations: []string{"UploadPart"}, Every: 5, Action: faultproxy.Answer, Error: faultproxy.ExpiredToken})
+		_ = p.bucket.Set(faultproxy.Fault{Operations: []string{"UploadPart"}, Every: 5, Action: faultproxy.Answer, Error: faultproxy.ExpiredToken})
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 10*patience)
 	defer cancel()
@@ -407,10 +406,10 @@ func TestFaultUploads(t *testing.T) {
 	if err := cl.Flush(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if parts := bucket.Requests("UploadPart"); parts < 5 {
+	if parts := p.bucket.Requests("UploadPart"); parts < 5 {
 		t.Errorf("only %d parts", parts)
 	}
-	_ = bucket.Set()
+	p.heal()
 	s.stop(t)
 	if left := unfinished(t); len(left) > 0 {
 		t.Errorf("unfinished uploads: %v", left)

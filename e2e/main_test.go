@@ -168,6 +168,16 @@ func (s *server) errors() string {
 	return s.stderr.String()
 }
 
+// wantAlive wants it not to have ended.
+func (s *server) wantAlive(t *testing.T) {
+	t.Helper()
+	select {
+	case <-s.exited:
+		t.Fatalf("it exited: %s", s.errors())
+	default:
+	}
+}
+
 // kill is kill -9.
 func (s *server) kill() {
 	_ = s.cmd.Process.Kill()
@@ -224,7 +234,12 @@ func (s *server) cli(t *testing.T, stdin string, args ...string) string {
 
 func (s *server) get(t *testing.T, path string) (int, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.http+path, nil)
+	return get(t, "http://"+s.http+path)
+}
+
+func get(t *testing.T, url string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

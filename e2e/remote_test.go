@@ -6,23 +6,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/siltstone-io/siltstone/localstack/servers"
 )
 
 // remoteStores are those of one cluster in MinIO and an emulator of DynamoDB:
 // what commands are told of them.
 type remoteStores []string
-
-// startStores starts both for a test, and begins a cluster in them.
-func startStores(t *testing.T) remoteStores {
-	t.Helper()
-	bucket := "minio://" + servers.ForTest(t, servers.MinIO) + "/silt/one"
-	table := "dynamodb://silt?region=" + servers.Region + "&endpoint=http://" + servers.ForTest(t, servers.AWS)
-	r := remoteStores{"--bucket", bucket, "--coordinator", table}
-	r.must(t, "cluster", "init")
-	return r
-}
 
 // must runs a command on the stores, which must succeed.
 func (r remoteStores) must(t *testing.T, args ...string) string {
@@ -64,7 +52,7 @@ func (s *server) wantNumbers(t *testing.T, topic string, n int) {
 // TestAgentOnStores: what was acknowledged outlives kills and stops of agents
 // that keep nothing; one at a time is active.
 func TestAgentOnStores(t *testing.T) {
-	stores := startStores(t)
+	stores := ownCluster(t)
 	first := startCommand(t, "", stores.agent(t, anyPort))
 	first.cli(t, "", "cluster", "alter", "--config", "siltstone.lease.ms=4000")
 	first.cli(t, "", "topic", "create", "numbers")
@@ -101,7 +89,7 @@ func TestAgentOnStores(t *testing.T) {
 		t.Errorf("check: %s", out)
 	}
 	// A bucket with records is not given to another table.
-	_, stderr, code := run(t, "", "cluster", "init", stores[0], stores[1], stores[2], strings.Replace(stores[3], "//silt", "//slit", 1))
+	_, stderr, code := run(t, "", "cluster", "init", stores[0], stores[1], stores[2], strings.Replace(stores[3], "//table", "//other", 1))
 	if code != 1 || !strings.Contains(stderr, "belongs to something else") {
 		t.Errorf("init with another table: code %d: %s", code, stderr)
 	}
@@ -109,7 +97,7 @@ func TestAgentOnStores(t *testing.T) {
 
 // TestStoresThatDoNotFit are refused with a line that says why.
 func TestStoresThatDoNotFit(t *testing.T) {
-	stores := startStores(t)
+	stores := ownCluster(t)
 	stores.must(t, "cluster", "init") // again, and it changes nothing
 	for name, c := range map[string]struct {
 		args []string
@@ -117,7 +105,7 @@ func TestStoresThatDoNotFit(t *testing.T) {
 	}{
 		"another cluster": {append([]string{"agent", "--cluster", "other"}, stores...), `they are of the cluster "siltstone"`},
 		"another bucket":  {[]string{"agent", stores[0], stores[1] + "/deeper", stores[2], stores[3]}, "the bucket of none"},
-		"another table":   {[]string{"agent", stores[0], stores[1], stores[2], strings.Replace(stores[3], "//silt", "//slit", 1)}, "siltstone cluster init"},
+		"another table":   {[]string{"agent", stores[0], stores[1], stores[2], strings.Replace(stores[3], "//table", "//other", 1)}, "siltstone cluster init"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.args[0] == "agent" {

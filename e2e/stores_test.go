@@ -108,6 +108,13 @@ func newCluster(t *testing.T, dir, minio, aws string, flags ...string) *storesOf
 	return cluster
 }
 
+// ownCluster begins a cluster whose servers the test starts by itself.
+func ownCluster(t *testing.T) remoteStores {
+	t.Helper()
+	beginStores(t)
+	return newCluster(t, t.TempDir(), stores.minio, stores.aws).remoteStores
+}
+
 // clusterIn is the cluster in place of a folder, or nil if it is a folder.
 func clusterIn(t *testing.T, dir string) *storesOf {
 	t.Helper()
@@ -149,10 +156,11 @@ func whereIs(t *testing.T, dir string) []string {
 // countObjects counts the segments of a folder, or of the cluster in its place.
 func countObjects(t *testing.T, dir string) int {
 	t.Helper()
-	if !*onStores {
+	cluster := clusterIn(t, dir)
+	if cluster == nil {
 		return len(objectFiles(t, dir))
 	}
-	bucket := clusterIn(t, dir).remoteStores[1]
+	bucket := cluster.remoteStores[1]
 	_, prefix, _ := strings.Cut(bucket, servers.BucketName+"/")
 	files, err := filepath.Glob(filepath.Join(filepath.Dir(program), "minio", servers.BucketName, prefix, "?", "*", "*", "*", "xl.meta"))
 	if err != nil || len(files) == 0 {

@@ -31,21 +31,22 @@ const (
 	lost         result = "lost"         // sent, and not answered, or not so that it would say much
 )
 
-// unauthorizedCodes are of requests that will do with other credentials, or
-// with a clock that is right.
+// unauthorizedCodes are of requests that will do with other credentials or
+// rights, or with a clock that is right; true where credentials that are fetched
+// anew may do.
 var unauthorizedCodes = map[string]bool{
-	"AccessDenied":                        true,
-	"AccessDeniedException":               true,
+	"AccessDenied":                        false,
+	"AccessDeniedException":               false,
 	"ExpiredToken":                        true,
 	"ExpiredTokenException":               true,
-	"IncompleteSignatureException":        true,
+	"IncompleteSignatureException":        false,
 	"InvalidClientTokenId":                true,
-	"InvalidSignatureException":           true,
-	"MissingAuthenticationTokenException": true,
+	"InvalidSignatureException":           false,
+	"MissingAuthenticationTokenException": false,
 	"NotAuthorized":                       true,
-	"RequestExpired":                      true,
-	"RequestTimeTooSkewed":                true,
-	"SignatureDoesNotMatch":               true,
+	"RequestExpired":                      false,
+	"RequestTimeTooSkewed":                false,
+	"SignatureDoesNotMatch":               false,
 	"UnrecognizedClientException":         true,
 }
 
@@ -69,7 +70,7 @@ func classify(err error, sent bool) result {
 	if _, ok := retry.DefaultThrottleErrorCodes[code]; ok && !limited {
 		return throttled
 	}
-	if unauthorizedCodes[code] {
+	if _, ok := unauthorizedCodes[code]; ok {
 		return unauthorized
 	}
 	// A refusal that DynamoDB has a name for. One that something in between
@@ -98,16 +99,6 @@ func (c *Coordinator) failure(r request, result result, err error) error {
 	return fmt.Errorf("table %s: %w: %s: %w", c.table, outcome, result, err)
 }
 
-// expiredCodes are those of unauthorizedCodes that other credentials may mend:
-// neither a right that is missing nor a clock that is wrong.
-var expiredCodes = map[string]bool{
-	"ExpiredToken":                true,
-	"ExpiredTokenException":       true,
-	"InvalidClientTokenId":        true,
-	"NotAuthorized":               true,
-	"UnrecognizedClientException": true,
-}
-
 // renewEvery is how long credentials are kept at the least: whoever issues them
 // is not to be asked with each request that fails.
 const renewEvery = 5 * time.Second
@@ -132,7 +123,7 @@ func (r *renewals) due() bool {
 // says that these have expired, or were taken back before their time.
 func (c *Coordinator) renewCredentials(err error) {
 	api, named := errors.AsType[smithy.APIError](err)
-	if c.credentials != nil && named && expiredCodes[api.ErrorCode()] && c.renewed.due() {
+	if c.credentials != nil && named && unauthorizedCodes[api.ErrorCode()] && c.renewed.due() {
 		c.credentials.Invalidate()
 	}
 }
