@@ -60,7 +60,9 @@ var layers = []struct {
 	{2, "tiered", ". kafka/batch tiered/bucket tiered/segment coordinator coordinator/ledger coordinator/shard"},
 	{2, "tiered/check", ". kafka/batch tiered/bucket tiered/segment coordinator coordinator/ledger coordinator/shard coordinator/topic coordinator/group"},
 
-	{3, "agent", ". internal/planted kafka/batch tiered tiered/bucket tiered/segment coordinator coordinator/ledger coordinator/shard coordinator/topic coordinator/group"},
+	{3, "agent/peer", "."},
+	{3, "agent/peer/tcp", ". agent/peer"},
+	{3, "agent", ". agent/peer internal/planted kafka/batch tiered tiered/bucket tiered/segment coordinator coordinator/ledger coordinator/shard coordinator/topic coordinator/group"},
 
 	// Doors reach the log through interfaces that they declare, so not agent.
 	{4, "kafka", ". kafka/batch coordinator/topic coordinator/group"},
@@ -92,7 +94,7 @@ var outside = []struct{ module, importers string }{
 	{"github.com/klauspost/compress", "gateway kafka/batch"},
 	{"github.com/minio/minio-go/v7", "tiered/bucket/minio localstack/..."},
 	{"github.com/pierrec/lz4/v4", "kafka/batch"},
-	{"github.com/prometheus/client_golang", "agent kafka gateway tiered/... coordinator/... cmd/siltstone"},
+	{"github.com/prometheus/client_golang", "agent agent/peer/tcp kafka gateway tiered/... coordinator/... cmd/siltstone"},
 	{"github.com/prometheus/client_model", "cmd/siltstone"},
 	{"github.com/prometheus/common", "cmd/siltstone"},
 	{"github.com/magiconair/properties", "cmd/siltstone"},
