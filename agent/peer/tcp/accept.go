@@ -106,7 +106,7 @@ func (t *Transport) receive(ctx context.Context, conn net.Conn, from hello, h pe
 		defer cancel()
 		t.showLife(ctx, conn, from.lane)
 	})
-	r := bufio.NewReaderSize(&progress{conn: conn, silence: t.Silence, received: t.metrics.received[from.lane]}, firstBytes)
+	r := bufio.NewReaderSize(t.progress(conn, from.lane), firstBytes)
 	for {
 		message, err := readFrame(r)
 		if err != nil {
@@ -127,7 +127,7 @@ func (t *Transport) showLife(ctx context.Context, conn net.Conn, lane peer.Lane)
 	tick := time.NewTicker(t.keepAlive())
 	defer tick.Stop()
 	for {
-		if conn.SetWriteDeadline(time.Now().Add(writeTimeout)) != nil {
+		if conn.SetWriteDeadline(time.Now().Add(t.writeTimeout)) != nil {
 			return
 		}
 		n, err := conn.Write([]byte{alive})

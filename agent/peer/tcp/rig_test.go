@@ -131,6 +131,9 @@ func start(t *testing.T, self siltstone.Incarnation, change ...func(*Options, *h
 	if n.Transport, err = New(o); err != nil {
 		t.Fatal(err)
 	}
+	if _, virtual := o.Listener.(*memory); !virtual { // a loaded machine is not what is tested
+		n.Silence, n.writeTimeout = time.Minute, time.Minute
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- n.Run(ctx, n.heard) }()
@@ -140,7 +143,12 @@ func start(t *testing.T, self siltstone.Incarnation, change ...func(*Options, *h
 			t.Errorf("Run: %v", err)
 		}
 	})
-	t.Cleanup(n.stop)
+	t.Cleanup(func() {
+		n.stop()
+		if t.Failed() {
+			t.Logf("%v: calls %q, log:\n%s", self, n.called(), n.log.text.String())
+		}
+	})
 	return n
 }
 

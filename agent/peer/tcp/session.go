@@ -2,8 +2,10 @@ package tcp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -21,13 +23,10 @@ type session [peer.Lanes]*outgoing
 
 // outgoing is a connection that this agent has dialled.
 type outgoing struct {
-	conn      net.Conn
-	box       outbox
-	silence   time.Duration
-	keepAlive time.Duration
-	sent      prometheus.Counter
-	received  prometheus.Counter
-	open      prometheus.Gauge
+	t    *Transport
+	lane peer.Lane
+	conn net.Conn
+	box  outbox
 
 	// The writer's.
 	part, scratch net.Buffers
@@ -38,8 +37,7 @@ func newSession(t *Transport, conns [peer.Lanes]net.Conn) *session {
 	s := new(session)
 	for lane, conn := range conns {
 		s[lane] = &outgoing{
-			conn: conn, silence: t.Silence, keepAlive: t.keepAlive(),
-			sent: t.metrics.sent[lane], received: t.metrics.received[lane], open: t.metrics.dialled,
+			t: t, lane: peer.Lane(lane), conn: conn,
 			box: outbox{bound: bounds[lane], wake: make(chan struct{}, 1), held: t.metrics.queued[lane]},
 		}
 	}
@@ -53,7 +51,7 @@ func (s *session) serve(ctx context.Context) error {
 	defer cancel(nil)
 	var serving sync.WaitGroup
 	for _, o := range s {
-		o.open.Inc()
+		o.t.metrics.dialled.Inc()
 		serving.Go(func() { cancel(o.write(ctx)) })
 		serving.Go(func() { cancel(o.listen()) })
 	}
@@ -64,14 +62,14 @@ func (s *session) serve(ctx context.Context) error {
 	serving.Wait()
 	for _, o := range s {
 		o.box.close()
-		o.open.Dec()
+		o.t.metrics.dialled.Dec()
 	}
 	return context.Cause(ctx)
 }
 
 // write sends what is queued, and keep-alives while nothing is.
 func (o *outgoing) write(ctx context.Context) error {
-	idle := time.NewTicker(o.keepAlive)
+	idle := time.NewTicker(o.t.keepAlive())
 	defer idle.Stop()
 	var spare net.Buffers
 	for {
@@ -87,7 +85,7 @@ func (o *outgoing) write(ctx context.Context) error {
 		if err := o.flush(batch); err != nil {
 			return err
 		}
-		idle.Reset(o.keepAlive)
+		idle.Reset(o.t.keepAlive())
 		spare = batch
 	}
 }
@@ -96,11 +94,11 @@ func (o *outgoing) flush(batch net.Buffers) error {
 	for len(batch) > 0 {
 		o.part, batch = cut(o.scratch[:0], batch, writeBytes)
 		o.scratch = o.part
-		if err := o.conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		if err := o.conn.SetWriteDeadline(time.Now().Add(o.t.writeTimeout)); err != nil {
 			return err
 		}
 		n, err := o.part.WriteTo(o.conn)
-		o.sent.Add(float64(n))
+		o.t.metrics.sent[o.lane].Add(float64(n))
 		o.box.wrote(int(n))
 		if err != nil {
 			return err
@@ -111,10 +109,10 @@ func (o *outgoing) flush(batch net.Buffers) error {
 
 // listen hears that the peer lives.
 func (o *outgoing) listen() error {
-	w := &progress{conn: o.conn, silence: o.silence, received: o.received}
+	r := o.t.progress(o.conn, o.lane)
 	var signs [64]byte
 	for {
-		n, err := w.Read(signs[:])
+		n, err := r.Read(signs[:])
 		for _, b := range signs[:n] {
 			if b != alive {
 				return fmt.Errorf("%w: a byte %#x where the peer says that it lives", errMalformed, b)
@@ -129,13 +127,27 @@ func (o *outgoing) listen() error {
 // progress reads from a connection as long as each byte comes within silence
 // of the one before.
 type progress struct {
-	conn     net.Conn
-	silence  time.Duration
-	received prometheus.Counter
+	conn          net.Conn
+	silence, last time.Duration
+	received      prometheus.Counter
 }
 
+func (t *Transport) progress(conn net.Conn, lane peer.Lane) *progress {
+	return &progress{conn: conn, silence: t.Silence, last: t.keepAlive(), received: t.metrics.received[lane]}
+}
+
+// Read looks twice before it takes silence for one: if it was this agent that
+// stood still, what has come meanwhile is there, or comes soon.
 func (p *progress) Read(b []byte) (int, error) {
-	if err := p.conn.SetReadDeadline(time.Now().Add(p.silence)); err != nil {
+	n, err := p.within(p.silence-p.last, b)
+	if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
+		return p.within(p.last, b)
+	}
+	return n, err
+}
+
+func (p *progress) within(d time.Duration, b []byte) (int, error) {
+	if err := p.conn.SetReadDeadline(time.Now().Add(d)); err != nil {
 		return 0, err
 	}
 	n, err := p.conn.Read(b)

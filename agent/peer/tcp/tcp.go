@@ -80,11 +80,12 @@ func (o *Options) validate() error {
 // Transport is a peer.Transport over TCP.
 type Transport struct {
 	Options
-	id       identity
-	metrics  *metrics
-	troubles troubles
-	turns    turns
-	serving  sync.WaitGroup
+	writeTimeout time.Duration
+	id           identity
+	metrics      *metrics
+	troubles     troubles
+	turns        turns
+	serving      sync.WaitGroup
 
 	mu    sync.RWMutex
 	links map[siltstone.Incarnation]*link
@@ -100,10 +101,11 @@ func New(o Options) (*Transport, error) {
 		return nil, err
 	}
 	return &Transport{
-		Options: o,
-		id:      identity{self: o.Self, cluster: o.Cluster, secret: o.Secret},
-		metrics: newMetrics(o.Metrics),
-		links:   map[siltstone.Incarnation]*link{},
+		Options:      o,
+		writeTimeout: writeTimeout,
+		id:           identity{self: o.Self, cluster: o.Cluster, secret: o.Secret},
+		metrics:      newMetrics(o.Metrics),
+		links:        map[siltstone.Incarnation]*link{},
 	}, nil
 }
 
