@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -190,6 +191,20 @@ func TestGarbage(t *testing.T) {
 	}
 	if got := b.messages(1, peer.Control); len(got) != 2 {
 		t.Errorf("%d messages, of the 2 that stood before garbage", len(got))
+	}
+}
+
+func TestLengthAllocatesLittle(t *testing.T) {
+	claim := binary.BigEndian.AppendUint64(nil, peer.MaxMessageBytes<<32)
+	result := testing.Benchmark(func(b *testing.B) {
+		for b.Loop() {
+			if _, err := readFrame(bufio.NewReader(bytes.NewReader(append(claim, "few bytes"...)))); !errors.Is(err, io.ErrUnexpectedEOF) {
+				b.Fatal(err)
+			}
+		}
+	})
+	if n := result.AllocedBytesPerOp(); n == 0 || n > 2*firstBytes {
+		t.Errorf("%d bytes were allocated for a length", n)
 	}
 }
 

@@ -236,6 +236,35 @@ func TestReachChangesWhileConnecting(t *testing.T) {
 	})
 }
 
+// Calls about a peer come one at a time, also when it is given up and wanted
+// again while one is under way.
+func TestCallsComeOneAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wire := newMemory()
+		b := start(t, 2, func(o *Options, _ *heard) { o.Listener = wire })
+		ups, release := make(chan struct{}, 10), make(chan struct{})
+		a := start(t, 1, func(o *Options, h *heard) {
+			o.Listener = newMemory()
+			o.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) { return wire.dial(ctx) }
+			h.up = func() {
+				ups <- struct{}{}
+				<-release
+			}
+		})
+		a.Reach([]peer.Peer{b.peer()})
+		<-ups
+		a.Reach(nil)
+		a.Reach([]peer.Peer{b.peer()})
+		synctest.Wait()
+		if len(ups) != 0 {
+			t.Error("Up was called while Up was under way")
+		}
+		close(release)
+		<-ups
+		a.await(t, "up again", func() bool { return slices.Equal(a.calls, []string{"up 2", "up 2"}) })
+	})
+}
+
 // Reach before Run, and given up before it.
 func TestReachBeforeRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -26,6 +26,7 @@ var (
 // heard is a handler that remembers.
 type heard struct {
 	received func(from siltstone.Incarnation, lane peer.Lane, message []byte) // if not nil, is called first
+	up       func()                                                           // if not nil, is called first
 
 	mu      sync.Mutex
 	changed chan struct{}
@@ -46,6 +47,9 @@ func (h *heard) change(f func()) {
 }
 
 func (h *heard) Up(to siltstone.Incarnation) {
+	if h.up != nil {
+		h.up()
+	}
 	h.change(func() { h.calls = append(h.calls, fmt.Sprintf("up %d", to)) })
 }
 
