@@ -24,6 +24,10 @@
 // nothing goes wrong; in a steady one agents follow one another in an orderly
 // way, and members of groups must not notice.
 //
+// Agents talk over links that are the world's too (peers.go, links.go): slow, cut,
+// stalled, refused, parted one way or both. What a node hears on them comes one
+// event at a time.
+//
 // The history of what clients sent and were shown goes to the checker, which
 // knows nothing of the agents; the ledgers and objects that they left behind
 // are refolded and compared with the same history. A complaint begins with the

@@ -79,19 +79,19 @@ type addr string
 func (a addr) Network() string { return "sim" }
 func (a addr) String() string  { return string(a) }
 
-// A peer is the client's end of a connection. It is called in the driver.
-type peer interface {
+// A caller is the client's end of a connection. It is called in the driver.
+type caller interface {
 	opened(c *conn)
 	received(c *conn, b []byte)
 	closed(c *conn, err error) // or not opened at all; the last call
 }
 
 // A conn is one connection: the server's end is a net.Conn, the client's is a
-// peer. Bytes arrive in order, piece by piece.
+// caller. Bytes arrive in order, piece by piece.
 type conn struct {
 	world *world
 	node  *node
-	peer  peer
+	peer  caller
 	link  string
 
 	// The driver's.
@@ -117,7 +117,7 @@ type conn struct {
 }
 
 // dial connects a peer with whoever listens at the host when it gets there.
-func (w *world) dial(host, client string, p peer) *conn {
+func (w *world) dial(host, client string, p caller) *conn {
 	c := &conn{world: w, peer: p, link: client}
 	c.cond.L = &c.mu
 	c.readBy.cond, c.writeBy.cond = &c.cond, &c.cond

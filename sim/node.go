@@ -22,14 +22,16 @@ type node struct {
 	host        string // its address; the next run has the same
 	incarnation siltstone.Incarnation
 	listener    *listener
+	peers       *peers
 	log         *slog.Logger
 	cancel      context.CancelFunc
 	cancelParts []context.CancelFunc // by world.mu
 	ended       chan struct{}
 	err         error // of the program; for who has seen ended closed
 
-	asked   bool     // to stop
-	stopped bool     // by pause
+	asked   bool // to stop
+	stopped bool // by pause
+	pauses  int
 	paused  bool     // stopped, or has not caught up since
 	held    []func() // what waits while it is paused
 	calls   []*call  // not answered
@@ -44,6 +46,7 @@ func (w *world) boot(host string, run program) *node {
 	n.name = fmt.Sprintf("%s.%d", host, n.index)
 	n.incarnation = siltstone.Incarnation(newDice(w.seed, n.name, 0).next() | 1)
 	n.listener = newListener(n)
+	n.peers = newPeers(n)
 	n.log = slog.New(&logHandler{node: n})
 	w.nodes = append(w.nodes, n)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -116,6 +119,7 @@ func (n *node) die() {
 	n.stopped, n.paused, n.held = false, false, nil
 	n.cancel()
 	n.listener.close()
+	n.peers.end()
 	for _, c := range n.conns {
 		c.serverDied()
 	}
@@ -141,6 +145,15 @@ func (n *node) gone() bool {
 func (n *node) pause() {
 	n.world.tracef("%s pauses", n.name)
 	n.stopped, n.paused = true, true
+	if n.pauses++; len(n.peers.wires) == 0 {
+		return
+	}
+	pause := n.pauses
+	n.world.after(silence, func() {
+		if n.stopped && n.pauses == pause {
+			n.peers.silent()
+		}
+	})
 }
 
 // resume lets what was held happen, one thing at a time, before what comes now.

@@ -7,6 +7,7 @@ import "time"
 type weather struct {
 	bucket, coordinator trouble
 	network             rough
+	links               rough // between agents; nothing is split
 	// crash is the chance that a node dies at the instant at which a write of it lands.
 	crash float64
 	// shock is the chance that it dies at the instant at which a client hears
@@ -40,6 +41,7 @@ func fair() weather {
 		bucket:      trouble{fast: 4 * time.Millisecond, usual: 30 * time.Millisecond},
 		coordinator: trouble{fast: time.Millisecond, usual: 6 * time.Millisecond},
 		network:     rough{fast: 0, usual: 2 * time.Millisecond, split: 0.02},
+		links:       rough{fast: 0, usual: 2 * time.Millisecond},
 	}
 }
 

@@ -21,13 +21,15 @@ type world struct {
 	wake   chan struct{}
 	timer  *time.Timer
 
-	nodes   []*node
-	store   *store
-	weather weather
-	numbers map[string]uint64   // of the last thing on each link
-	ghosts  map[string][]func() // writes of dead nodes, by link, that may land yet
-	died    func(*node)         // is told of every node's end
-	heard   func()              // is told when a client hears what is to last
+	nodes    []*node
+	store    *store
+	weather  weather
+	numbers  map[string]uint64   // of the last thing on each link
+	ghosts   map[string][]func() // writes of dead nodes, by link, that may land yet
+	partings map[way]time.Time   // since when
+	slowed   map[way]time.Duration
+	died     func(*node) // is told of every node's end
+	heard    func()      // is told when a client hears what is to last
 
 	trace bytes.Buffer
 	wrong []string // what must not happen, beyond what the history shows
@@ -42,6 +44,7 @@ func newWorld(seed uint64) *world {
 		seed: seed, start: now, now: now,
 		wake: make(chan struct{}, 1), timer: time.NewTimer(time.Hour),
 		store: newStore(), numbers: map[string]uint64{},
+		partings: map[way]time.Time{}, slowed: map[way]time.Duration{},
 		ghosts: map[string][]func(){}, died: func(*node) {}, heard: func() {},
 	}
 	w.weather = fair()
