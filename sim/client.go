@@ -166,6 +166,7 @@ type guide struct {
 	world   *world
 	client  string
 	hosts   []string
+	turn    int           // of the host that is asked first; moves on when one is of no use
 	timeout time.Duration // of its lines
 	lines   map[string]*line
 	leaders map[partition]string
@@ -181,6 +182,9 @@ func newGuide(w *world, client string, hosts []string) *guide {
 		leaders: map[partition]string{}, ids: map[string][16]byte{}, names: map[[16]byte]string{},
 	}
 }
+
+// first is the host to ask what any may answer.
+func (g *guide) first() string { return g.hosts[g.turn%len(g.hosts)] }
 
 // to is the client's connection to a host, one of so many.
 func (g *guide) to(host string, number int) *line {

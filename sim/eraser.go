@@ -37,7 +37,7 @@ func (e *eraser) next() {
 	e.world.tracef("eraser: %s up to %d", p, d.offset)
 	host := e.guide.leaders[p]
 	if host == "" {
-		host = e.guide.hosts[0]
+		host = e.guide.first()
 	}
 	sent := e.history.tick()
 	e.guide.to(host, 1).ask(msg, true, func(resp kmsg.Response, err error) {

@@ -58,11 +58,12 @@ func (g *groupLine) find(then func()) {
 	} else {
 		msg.CoordinatorKey = g.group
 	}
-	g.guide.to(g.guide.hosts[0], 0).ask(msg, true, func(resp kmsg.Response, err error) {
+	g.guide.to(g.guide.first(), 0).ask(msg, true, func(resp kmsg.Response, err error) {
 		if err == nil {
 			g.host = g.found(resp.(*kmsg.FindCoordinatorResponse))
 		}
 		if g.host == "" {
+			g.guide.turn++
 			g.guide.world.after(g.dice.duration(50*time.Millisecond, 200*time.Millisecond), func() { g.find(then) })
 			return
 		}

@@ -289,7 +289,7 @@ func (s *scenario) addIdempotents(d *dice) {
 	}
 	if !s.calm && d.chance(0.3) {
 		s.eraser = &eraser{
-			guide: newGuide(s.world, "eraser", []string{host}), world: s.world, history: &s.history,
+			guide: newGuide(s.world, "eraser", s.hosts), world: s.world, history: &s.history,
 			dice: newDice(s.seed, "eraser", 0), partitions: s.parts,
 		}
 	}
@@ -299,7 +299,7 @@ func (s *scenario) addIdempotent(d *dice) {
 	s.clients++
 	name := "idempotent" + strconv.Itoa(s.clients)
 	p := &idempotent{
-		guide: newGuide(s.world, name, []string{host}), world: s.world, history: &s.history,
+		guide: newGuide(s.world, name, s.hosts), world: s.world, history: &s.history,
 		name: name, number: uint64(s.clients), dice: newDice(s.seed, name, 0),
 		version: [...]int16{3, 7, 8, 9, 12, 13}[d.below(6)], careful: d.chance(0.5),
 		delivery: d.duration(time.Second, 20*time.Second),

@@ -34,9 +34,12 @@ func (j *janitor) next() {
 	}
 	j.round++
 	name := fmt.Sprintf("%s%d", janitorsTopic, j.dice.below(janitorsTopics))
-	host := j.guide.hosts[0]
+	host := j.guide.first()
 	then := func(resp kmsg.Response, err error) {
 		j.world.tracef("janitor: %v", err)
+		if err != nil {
+			j.guide.turn++
+		}
 		j.world.after(j.dice.duration(20*time.Millisecond, time.Second), func() { j.guide.refresh(j.next) })
 	}
 	var msg kmsg.Request

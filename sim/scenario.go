@@ -46,8 +46,9 @@ type scenario struct {
 	steady  bool    // that too, but nothing else happens
 	slow    float64 // of the coordinator, as a steady world's agents end
 
-	node      *node // the present one; perhaps dead
-	keep      bool  // it is followed by another when it ends
+	hosts     []string // of agents, whether up or not
+	node      *node    // the present one; perhaps dead
+	keep      bool     // it is followed by another when it ends
 	clients   int
 	topics    []kmsg.CreateTopicsRequestTopic
 	parts     []partition
@@ -70,8 +71,6 @@ type writer interface {
 	acknowledgedSince(moment) bool
 }
 
-const host = "agent"
-
 // A mood is what may happen in a scenario.
 type mood int
 
@@ -86,6 +85,7 @@ func (m mood) String() string { return [...]string{"stormy", "calm", "steady"}[m
 // newScenario draws what the seed is about.
 func newScenario(seed uint64, m mood) *scenario {
 	s := &scenario{world: newWorld(seed), dice: newDice(seed, "scenario", 0), shocks: newDice(seed, "shocks", 0), calm: m == calm, steady: m == steady}
+	s.hosts = []string{"agent"}
 	s.world.died, s.world.heard = s.follow, s.shock
 	d := s.dice
 	s.orderly = m != stormy || d.chance(0.1)
@@ -117,7 +117,7 @@ func newScenario(seed uint64, m mood) *scenario {
 		s.addConsumer("consumer", false)
 	}
 	if m == stormy && d.chance(0.4) {
-		s.janitor = &janitor{guide: newGuide(s.world, "janitor", []string{host}), world: s.world, history: &s.history, dice: newDice(seed, "janitor", 0)}
+		s.janitor = &janitor{guide: newGuide(s.world, "janitor", s.hosts), world: s.world, history: &s.history, dice: newDice(seed, "janitor", 0)}
 	}
 	s.addIdempotents(newDice(seed, "idempotents", 0))
 	s.addTeams(newDice(seed, "teams", 0))
@@ -129,7 +129,7 @@ func (s *scenario) addProducer() *producer {
 	s.clients++
 	name := fmt.Sprintf("producer%d", s.clients)
 	p := &producer{
-		guide: newGuide(s.world, name, []string{host}), world: s.world, history: &s.history,
+		guide: newGuide(s.world, name, s.hosts), world: s.world, history: &s.history,
 		name: name, number: uint64(s.clients), dice: newDice(s.seed, name, 0),
 		partitions: s.some(), acks: [...]int16{-1, -1, -1, -1, 1, 0}[d.below(6)], retries: !s.calm && d.chance(0.4),
 		version: [...]int16{3, 7, 8, 9, 12, 13}[d.below(6)],
@@ -150,7 +150,7 @@ func (s *scenario) addConsumer(kind string, passing bool) *consumer {
 	s.clients++
 	name := fmt.Sprintf("%s%d", kind, s.clients)
 	c := &consumer{
-		guide: newGuide(s.world, name, []string{host}), world: s.world, history: &s.history,
+		guide: newGuide(s.world, name, s.hosts), world: s.world, history: &s.history,
 		name: name, dice: newDice(s.seed, name, 0), partitions: s.parts, passing: passing,
 		version: [...]int16{4, 7, 11, 12, 13, 16}[d.below(6)],
 		maxWait: d.duration(50*time.Millisecond, time.Second), maxBytes: int32(d.between(1, 256) << 10),
@@ -186,7 +186,7 @@ func (s *scenario) follow(n *node) {
 
 func (s *scenario) boot() {
 	s.history.groups.boots = append(s.history.groups.boots, s.history.tick())
-	s.node = s.world.boot(host, s.options.program)
+	s.node = s.world.boot(s.hosts[0], s.options.program)
 }
 
 // play is the whole of it.

@@ -19,16 +19,17 @@ func (s *scenario) createTopics() bool {
 
 // request asks until the answer is good.
 func (s *scenario) request(what string, msg kmsg.Request, good func(kmsg.Response) error) bool {
-	g := newGuide(s.world, "admin", []string{host})
+	g := newGuide(s.world, "admin", s.hosts)
 	done := false
 	var ask func()
 	ask = func() {
-		g.to(host, 1).ask(msg, true, func(resp kmsg.Response, err error) {
+		g.to(g.first(), 1).ask(msg, true, func(resp kmsg.Response, err error) {
 			if err == nil {
 				err = good(resp)
 			}
 			if err != nil {
 				s.tracef("admin: %v", err)
+				g.turn++
 				s.after(100*time.Millisecond, ask)
 				return
 			}

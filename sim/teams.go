@@ -55,7 +55,7 @@ func (s *scenario) addTeams(d *dice) {
 func (s *scenario) addGroupAdmin(d *dice, teams []*team) {
 	name := fmt.Sprintf("groupadmin%d", len(s.groupAdmins)+1)
 	a := &groupAdmin{
-		world: s.world, history: &s.history, guide: newGuide(s.world, name, []string{host}), dice: newDice(s.seed, name, 0),
+		world: s.world, history: &s.history, guide: newGuide(s.world, name, s.hosts), dice: newDice(s.seed, name, 0),
 		name: name, teams: teams, pace: d.duration(200*time.Millisecond, time.Second),
 	}
 	a.line = &groupLine{guide: a.guide, dice: a.dice, group: teams[0].group, version: int16(d.between(0, 6)), number: 1}
@@ -93,7 +93,7 @@ func (s *scenario) addMember(t *team, h habits) *member {
 	s.clients++
 	name := fmt.Sprintf("member%d", s.clients)
 	m := &member{
-		world: s.world, history: &s.history, guide: newGuide(s.world, name, []string{host}),
+		world: s.world, history: &s.history, guide: newGuide(s.world, name, s.hosts),
 		team: t, name: name, dice: newDice(s.seed, name, 0), habits: h,
 	}
 	m.guide.timeout = h.session / 3 // so that a dead connection costs no session
