@@ -63,31 +63,41 @@ func upTo(d *dice, most float64) float64 {
 	return most * float64(d.below(1000)) / 1000
 }
 
-// mishap is one thing that happens to the agent.
+// mishap is one thing that happens to one, some or all of the agents.
 func (s *scenario) mishap() {
 	d := s.dice
-	if s.node.dead {
+	var hit []*node
+	for _, i := range s.hit() {
+		if n := s.agents[i]; !n.dead {
+			hit = append(hit, n)
+		}
+	}
+	if len(hit) == 0 {
 		return
 	}
 	switch roll := d.below(10); {
 	case roll < 4 && !s.orderly:
-		s.node.crash()
+		each(hit, (*node).crash)
 	case roll < 6:
-		n := s.node
-		n.pause()
+		each(hit, (*node).pause)
 		s.pass(d.duration(100*time.Millisecond, 8*time.Second))
-		n.resume()
+		each(hit, (*node).resume)
 	case roll < 8:
-		s.node.stop()
+		each(hit, (*node).stop)
 	case roll < 9:
 		s.monthOff()
 	}
 }
 
-// shock ends the agent, perhaps, as a client hears something: what it was told
+// shock ends an agent, perhaps, as a client hears something: what it was told
 // has to be there for the next one.
 func (s *scenario) shock() {
-	if s.shocks.chance(s.weather.shock) {
-		s.node.crash()
+	if !s.shocks.chance(s.weather.shock) {
+		return
 	}
+	n := s.agents[0]
+	if len(s.agents) > 1 {
+		n = s.agents[s.shocks.below(len(s.agents))]
+	}
+	n.crash()
 }

@@ -47,7 +47,7 @@ type scenario struct {
 	slow    float64 // of the coordinator, as a steady world's agents end
 
 	hosts     []string // of agents, whether up or not
-	node      *node    // the present one; perhaps dead
+	agents    []*node  // the present ones, by host; perhaps dead
 	keep      bool     // it is followed by another when it ends
 	clients   int
 	topics    []kmsg.CreateTopicsRequestTopic
@@ -85,7 +85,8 @@ func (m mood) String() string { return [...]string{"stormy", "calm", "steady"}[m
 // newScenario draws what the seed is about.
 func newScenario(seed uint64, m mood) *scenario {
 	s := &scenario{world: newWorld(seed), dice: newDice(seed, "scenario", 0), shocks: newDice(seed, "shocks", 0), calm: m == calm, steady: m == steady}
-	s.hosts = []string{"agent"}
+	s.hosts = agentHosts(newDice(seed, "agents", 0))
+	s.agents = make([]*node, len(s.hosts))
 	s.world.died, s.world.heard = s.follow, s.shock
 	d := s.dice
 	s.orderly = m != stormy || d.chance(0.1)
@@ -172,27 +173,35 @@ func (s *scenario) some() []partition {
 	return s.parts[from:s.dice.between(from+1, len(s.parts))]
 }
 
-// follow lets another node follow one that has ended.
+// follow lets another node follow one that has ended, at its host.
 func (s *scenario) follow(n *node) {
-	if n != s.node || !s.keep {
+	i := slices.Index(s.agents, n)
+	if i < 0 || !s.keep {
 		return
 	}
 	s.after(s.dice.duration(10*time.Millisecond, 2*time.Second), func() {
-		if s.node == n && s.keep {
-			s.boot()
+		if s.agents[i] == n && s.keep {
+			s.boot(i)
 		}
 	})
 }
 
-func (s *scenario) boot() {
+// boot starts an agent at one of the hosts.
+func (s *scenario) boot(i int) {
 	s.history.groups.boots = append(s.history.groups.boots, s.history.tick())
-	s.node = s.world.boot(s.hosts[0], s.options.program)
+	s.agents[i] = s.world.boot(s.hosts[i], s.options.program)
+}
+
+func (s *scenario) bootAll() {
+	for i := range s.hosts {
+		s.boot(i)
+	}
 }
 
 // play is the whole of it.
 func (s *scenario) play() {
 	s.keep = true
-	s.boot()
+	s.bootAll()
 	defer s.end()
 	if !s.createTopics() || !s.configure() {
 		return
@@ -222,8 +231,10 @@ func (s *scenario) play() {
 	s.readAll("second")
 	s.teamsAgain()
 	s.keep = false
-	s.node.stop()
-	if !s.within(healTime, s.node.name+" ends", s.node.gone) {
+	for _, n := range s.agents {
+		n.stop()
+	}
+	if !s.within(healTime, "all agents end", s.allGone) {
 		return
 	}
 	s.wrong = append(s.wrong, s.store.audit(&s.history)...)
@@ -255,17 +266,22 @@ func (s *scenario) beginClients() {
 // end leaves nobody behind: whoever does not end with its context hangs the test.
 func (s *scenario) end() {
 	s.keep = false
-	s.node.crash()
+	for _, n := range s.agents {
+		n.crash()
+	}
 	wrong := s.wrong
 	s.wrong = nil // so that run goes on
 	defer func() { s.wrong = append(wrong, s.wrong...) }()
-	s.run(func() bool { return !slices.ContainsFunc(s.nodes, func(n *node) bool { return !n.gone() }) }, time.Minute)
+	s.run(s.allGone, time.Minute)
 }
 
 // heal ends all faults, and waits until everybody has what they want.
 func (s *scenario) heal() {
 	s.weather = fair()
-	s.node.resume()
+	for _, n := range s.agents {
+		n.resume()
+	}
+	clear(s.partings)
 	s.tracef("faults end")
 	healed, at := s.history.tick(), s.now
 	s.calmTeams()
@@ -332,25 +348,34 @@ func (s *scenario) restart() {
 		s.monthOff()
 		return
 	}
-	n := s.node
-	s.endNode()
-	s.within(healTime, "another agent follows", func() bool { return s.node != n })
+	before := slices.Clone(s.agents)
+	hit := s.hit()
+	for _, i := range hit {
+		s.endNode(s.agents[i])
+	}
+	s.within(healTime, "other agents follow", func() bool {
+		return !slices.ContainsFunc(hit, func(i int) bool { return s.agents[i] == before[i] })
+	})
 }
 
-func (s *scenario) endNode() {
+func (s *scenario) endNode(n *node) {
 	if s.orderly || s.dice.chance(0.5) {
-		s.node.stop()
+		n.stop()
 	} else {
-		s.node.crash()
+		n.crash()
 	}
 }
 
 // monthOff ends the agent and lets a month, or a day and an hour, pass without one.
 func (s *scenario) monthOff() {
 	s.keep = false
-	s.endNode()
-	if !s.within(healTime, s.node.name+" ends", s.node.gone) {
-		s.node.crash()
+	for _, n := range s.agents {
+		s.endNode(n)
+	}
+	if !s.within(healTime, "all agents end", s.allGone) {
+		for _, n := range s.agents {
+			n.crash()
+		}
 	}
 	off := []time.Duration{25 * time.Hour, 31 * 24 * time.Hour}[s.dice.below(2)]
 	s.tracef("switched off for %v", off)
@@ -359,7 +384,7 @@ func (s *scenario) monthOff() {
 		s.expire()
 	}
 	s.keep = true
-	s.boot()
+	s.bootAll()
 }
 
 // offsetsRetention is how long groups' offsets are kept (offsets.retention.minutes).
