@@ -86,9 +86,16 @@ type Register interface {
 	// Delete leaves a tombstone (a Value with Deleted set and a version of its
 	// own) that a later Put may replace; an adapter keeps it for a day at least.
 	Delete(ctx context.Context, key string, ifVersion Version, nonce Nonce) error
-	// Keys lists the keys with a prefix that hold a value, sorted. It is for
-	// start and for people: it may miss what was put while it ran.
-	Keys(ctx context.Context, prefix string) ([]string, error)
+	// List returns the registers with a prefix that hold a value, sorted by
+	// key. It is consistent, each by itself: it sees what was put before it was
+	// called, and may miss what is put meanwhile.
+	List(ctx context.Context, prefix string) ([]Listed, error)
+}
+
+// Listed is a register, and what it holds.
+type Listed struct {
+	Key string
+	Value
 }
 
 // Coordinator is both. Names and keys are 1 to MaxNameBytes bytes long, and names

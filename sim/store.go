@@ -197,16 +197,16 @@ func (c nodeCoordinator) Delete(ctx context.Context, key string, ifVersion coord
 	}).do(ctx)
 }
 
-func (c nodeCoordinator) Keys(ctx context.Context, prefix string) ([]string, error) {
-	var keys []string
-	err := c.read("keys "+prefix, "", func(ctx context.Context, m coordinator.Coordinator) (err error) {
-		keys, err = m.Keys(ctx, prefix)
+func (c nodeCoordinator) List(ctx context.Context, prefix string) ([]coordinator.Listed, error) {
+	var listed []coordinator.Listed
+	err := c.read("list "+prefix, "", func(ctx context.Context, m coordinator.Coordinator) (err error) {
+		listed, err = m.List(ctx, prefix)
 		return err
 	}).do(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return keys, nil
+	return listed, nil
 }
 
 // Close gives up the node's hold on the coordinator, of which it has none.

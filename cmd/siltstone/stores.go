@@ -80,7 +80,7 @@ func noRegisters(ctx context.Context, dir string) bool {
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}
-	found, err := c.Keys(ctx, "")
+	found, err := c.List(ctx, "")
 	return errors.Join(err, c.Close()) == nil && len(found) == 0
 }
 

@@ -47,7 +47,7 @@ func run(t *testing.T, fresh func(t *testing.T) Store, n counts) {
 		{"what cannot be a register", badPuts},
 		{"tombstones", tombstones},
 		{"versions are unique", versionsUnique},
-		{"keys", keys},
+		{"list", list},
 		{"register data is copied", registerDataCopied},
 		{"many counters, no lost update", manyCounters},
 		{"a context that has ended", endedContext},

@@ -150,18 +150,26 @@ func versionsUnique(t *testing.T, open Store) {
 	}
 }
 
-func keys(t *testing.T, open Store) {
+func list(t *testing.T, open Store) {
 	c := opened(t, open)
 	wantKeys := func(prefix string, want ...string) {
 		t.Helper()
-		got, err := c.Keys(t.Context(), prefix)
-		if err != nil || !slices.Equal(got, want) {
-			t.Fatalf("keys of %q: %q, %v; want %q", prefix, got, err, want)
+		got, err := c.List(t.Context(), prefix)
+		var keys []string
+		for _, l := range got {
+			keys = append(keys, l.Key)
+			if now := get(t, c, l.Key); string(l.Data) != "new "+l.Key || l.Version != now.Version || l.Nonce != now.Nonce || l.Deleted {
+				t.Fatalf("listed is %+v, there is %+v", l, now)
+			}
+		}
+		if err != nil || !slices.Equal(keys, want) {
+			t.Fatalf("registers of %q: %q, %v; want %q", prefix, keys, err, want)
 		}
 	}
 	wantKeys("")
 	for _, key := range []string{"b", "a/2", "a/10", "a", "a/1", "ab", "a\xff", "a\xff\xff"} {
 		mustPut(t, c, key, key, "", 1)
+		mustPut(t, c, key, "new "+key, get(t, c, key).Version, 2)
 	}
 	mustAppend(t, c, "a/ledger", entry(1, 0)) // no register
 	if err := c.Delete(t.Context(), "a/10", get(t, c, "a/10").Version, coordinator.Nonce{2}); err != nil {
@@ -232,7 +240,7 @@ func all(ctx context.Context, c coordinator.Coordinator) map[string]error {
 	_, errs["get"] = c.Get(ctx, "r")
 	_, errs["put"] = c.Put(ctx, "r", nil, "", coordinator.Nonce{})
 	errs["delete"] = c.Delete(ctx, "r", "", coordinator.Nonce{})
-	_, errs["keys"] = c.Keys(ctx, "")
+	_, errs["list"] = c.List(ctx, "")
 	return errs
 }
 

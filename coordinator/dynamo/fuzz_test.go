@@ -39,7 +39,7 @@ func FuzzReplies(f *testing.F) {
 				func(c *Coordinator) { _ = c.Trim(ctx, "a", 3) },
 				func(c *Coordinator) { _, _ = c.Get(ctx, "k") },
 				func(c *Coordinator) { _, _ = c.Put(ctx, "k", nil, "v", coordinator.Nonce{}) },
-				func(c *Coordinator) { _, _ = c.Keys(ctx, "k") },
+				func(c *Coordinator) { _, _ = c.List(ctx, "k") },
 				func(c *Coordinator) { _ = c.EnsureTable(ctx) },
 			} {
 				call(over(t, &fake{script: []reply{says(status, string(body)), says(200, string(body)), says(200, `{}`)}}, Options{}))

@@ -75,8 +75,8 @@ func (c *Coordinator) decodeRegister(it item) (coordinator.Value, error) {
 	return v, nil
 }
 
-// Keys implements coordinator.Register. DynamoDB sorts them as bytes.
-func (c *Coordinator) Keys(ctx context.Context, prefix string) ([]string, error) {
+// List implements coordinator.Register. DynamoDB sorts keys as bytes.
+func (c *Coordinator) List(ctx context.Context, prefix string) ([]coordinator.Listed, error) {
 	if err := c.begin(ctx, nil); err != nil {
 		return nil, err
 	}
@@ -85,7 +85,6 @@ func (c *Coordinator) Keys(ctx context.Context, prefix string) ([]string, error)
 		KeyConditionExpression:    aws.String("p = :p"),
 		ExpressionAttributeValues: item{":p": str(registers)},
 		FilterExpression:          aws.String("attribute_not_exists(t)"),
-		ProjectionExpression:      aws.String("s"),
 	}
 	switch {
 	case len(prefix) > coordinator.MaxNameBytes:
@@ -94,17 +93,21 @@ func (c *Coordinator) Keys(ctx context.Context, prefix string) ([]string, error)
 		in.KeyConditionExpression = aws.String("p = :p AND begins_with(s, :prefix)")
 		in.ExpressionAttributeValues[":prefix"] = bin([]byte(prefix))
 	}
-	var keys []string
+	var listed []coordinator.Listed
 	for {
 		page, err := c.query(ctx, in)
 		if err != nil {
 			return nil, err
 		}
 		for _, it := range page.Items {
-			keys = append(keys, string(bytesOf(it, attrSort)))
+			v, err := c.decodeRegister(it)
+			if err != nil {
+				return nil, err
+			}
+			listed = append(listed, coordinator.Listed{Key: string(bytesOf(it, attrSort)), Value: v})
 		}
 		if len(page.LastEvaluatedKey) == 0 {
-			return keys, nil
+			return listed, nil
 		}
 		in.ExclusiveStartKey = page.LastEvaluatedKey
 	}

@@ -110,7 +110,7 @@ func TestRepeatable(t *testing.T) {
 		"floor": func(ctx context.Context, c *Coordinator) error { _, err := c.Floor(ctx, "a"); return err },
 		"read":  func(ctx context.Context, c *Coordinator) error { _, err := c.Read(ctx, "a", 0, 1); return err },
 		"get":   func(ctx context.Context, c *Coordinator) error { _, err := c.Get(ctx, "k"); return err },
-		"keys":  func(ctx context.Context, c *Coordinator) error { _, err := c.Keys(ctx, "k"); return err },
+		"list":  func(ctx context.Context, c *Coordinator) error { _, err := c.List(ctx, "k"); return err },
 		"trim":  func(ctx context.Context, c *Coordinator) error { return c.Trim(ctx, "a", 1) },
 	}
 	for name, call := range calls {

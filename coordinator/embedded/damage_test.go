@@ -76,13 +76,9 @@ func contentOf(t *testing.T, c *Coordinator) (string, error) {
 			return "", err
 		}
 	}
-	keys, err := c.Keys(t.Context(), "")
-	for _, key := range keys {
-		var v coordinator.Value
-		if v, err = c.Get(t.Context(), key); err != nil {
-			return "", err
-		}
-		fmt.Fprintln(&all, key, v)
+	listed, err := c.List(t.Context(), "")
+	for _, l := range listed {
+		fmt.Fprintln(&all, l.Key, l.Value)
 	}
 	return all.String(), err
 }

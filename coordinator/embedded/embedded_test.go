@@ -516,7 +516,7 @@ func FuzzOpen(f *testing.F) {
 		}
 		_, _ = c.Read(t.Context(), "shard-07", 2, 10)
 		_ = c.Append(t.Context(), "shard-07", entry(4))
-		_, _ = c.Keys(t.Context(), "")
+		_, _ = c.List(t.Context(), "")
 		_ = c.Close()
 	})
 }

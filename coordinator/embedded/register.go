@@ -72,8 +72,8 @@ func (c *Coordinator) put(ctx context.Context, key string, r stored, ifVersion c
 	return <-version, nil
 }
 
-// Keys implements coordinator.Register.
-func (c *Coordinator) Keys(ctx context.Context, prefix string) (keys []string, err error) {
+// List implements coordinator.Register.
+func (c *Coordinator) List(ctx context.Context, prefix string) (listed []coordinator.Listed, err error) {
 	err = c.read(ctx, nil, func(tx *bbolt.Tx) error {
 		cursor := tx.Bucket(registerBucket).Cursor()
 		key, value := cursor.Seek([]byte(prefix))
@@ -83,7 +83,7 @@ func (c *Coordinator) Keys(ctx context.Context, prefix string) (keys []string, e
 				return err
 			}
 			if !r.deleted {
-				keys = append(keys, string(key))
+				listed = append(listed, coordinator.Listed{Key: string(key), Value: r.value()})
 			}
 		}
 		return nil
@@ -91,7 +91,7 @@ func (c *Coordinator) Keys(ctx context.Context, prefix string) (keys []string, e
 	if err != nil {
 		return nil, err
 	}
-	return keys, nil
+	return listed, nil
 }
 
 // forgetTombstones removes those of registers deleted before a time.

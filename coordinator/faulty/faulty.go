@@ -24,7 +24,7 @@ const (
 	Get    Op = "get"
 	Put    Op = "put"
 	Delete Op = "delete"
-	Keys   Op = "keys"
+	List   Op = "list"
 )
 
 // Writes says that the method changes something, if only on a condition, so
@@ -156,10 +156,10 @@ func (f *Coordinator) Delete(ctx context.Context, key string, ifVersion coordina
 	return err
 }
 
-// Keys implements coordinator.Register.
-func (f *Coordinator) Keys(ctx context.Context, prefix string) ([]string, error) {
-	return call(ctx, f, Call{Op: Keys, Name: prefix}, func(ctx context.Context) ([]string, error) {
-		return f.inner.Keys(ctx, prefix)
+// List implements coordinator.Register.
+func (f *Coordinator) List(ctx context.Context, prefix string) ([]coordinator.Listed, error) {
+	return call(ctx, f, Call{Op: List, Name: prefix}, func(ctx context.Context) ([]coordinator.Listed, error) {
+		return f.inner.List(ctx, prefix)
 	})
 }
 

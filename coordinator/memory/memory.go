@@ -181,21 +181,22 @@ func (s *store) put(key string, v coordinator.Value, ifVersion coordinator.Versi
 	return v.Version, nil
 }
 
-// Keys implements coordinator.Register.
-func (c *Coordinator) Keys(ctx context.Context, prefix string) ([]string, error) {
+// List implements coordinator.Register.
+func (c *Coordinator) List(ctx context.Context, prefix string) ([]coordinator.Listed, error) {
 	s, err := c.begin(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	var keys []string
+	var listed []coordinator.Listed
 	for key, v := range s.registers {
 		if strings.HasPrefix(key, prefix) && !v.Deleted {
-			keys = append(keys, key)
+			v.Data = bytes.Clone(v.Data)
+			listed = append(listed, coordinator.Listed{Key: key, Value: v})
 		}
 	}
-	slices.Sort(keys)
-	return keys, nil
+	slices.SortFunc(listed, func(a, b coordinator.Listed) int { return strings.Compare(a.Key, b.Key) })
+	return listed, nil
 }
 
 func cloneEntry(e coordinator.Entry) coordinator.Entry {
