@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"strconv"
 )
 
 // Constants of the formats.
@@ -85,6 +86,15 @@ type Incarnation uint64
 // String is the incarnation as it stands in object keys: 16 hex digits.
 func (i Incarnation) String() string {
 	return hex.EncodeToString([]byte{byte(i >> 56), byte(i >> 48), byte(i >> 40), byte(i >> 32), byte(i >> 24), byte(i >> 16), byte(i >> 8), byte(i)})
+}
+
+// ParseIncarnation reads what String gives.
+func ParseIncarnation(s string) (Incarnation, error) {
+	i, err := strconv.ParseUint(s, 16, 64)
+	if err != nil || len(s) != 16 {
+		return 0, fmt.Errorf("%q is no incarnation: %w", s, ErrCorrupt)
+	}
+	return Incarnation(i), nil
 }
 
 // Outcomes that a caller branches on. Wrap them with the operation.

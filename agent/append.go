@@ -137,6 +137,7 @@ func (c *core) appendPart(op *appendOp, part int) {
 	case err == nil:
 		err = fmt.Errorf("%d records at once: %w", offsets, siltstone.ErrTooLarge)
 	}
+	c.noteRefused(req, err)
 	c.release(len(req.Batches))
 	op.decide(c, part, err)
 }

@@ -30,7 +30,7 @@ const maxEntryParts = 8192
 
 // pump proposes what a shard needs next, if its slot is free.
 func (c *core) pump(s *ledShard) {
-	for s.state != loading && c.failed == nil && !s.log.Busy() && len(s.inFlight) < 2 {
+	for s.state != absent && s.state != loading && c.failed == nil && !s.log.Busy() && len(s.inFlight) < 2 {
 		body, objects := c.nextEntry(s)
 		if body == nil {
 			return
@@ -72,6 +72,8 @@ func (c *core) nextEntry(s *ledShard) (shard.Body, int) {
 		return c.segmentBody(s, 0)
 	case c.draining && c.uncutBytes == 0:
 		return &shard.Lead{Epoch: s.epoch + 1}, 0
+	case s.seated.heir != 0 && !s.unflushed():
+		return &shard.Lead{Epoch: s.epoch + 1, Leader: s.seated.heir, ISR: []siltstone.Incarnation{s.seated.heir}}, 0
 	}
 	return nil, 0
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/agent/peer"
 	"github.com/siltstone-io/siltstone/coordinator"
 	"github.com/siltstone-io/siltstone/coordinator/group"
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
@@ -23,11 +24,12 @@ type core struct {
 	*Agent
 	now time.Time // of the events being handled
 
-	activity activity
-	cluster  clusterLedger
-	shards   [shard.Count]*ledShard
-	groups   [group.Count]*groupShard
-	parts    map[siltstone.TopicPartition]*partition
+	members membership
+	said    *peer.Status // to the others, last
+	cluster clusterLedger
+	shards  [shard.Count]*ledShard
+	groups  [group.Count]*groupShard
+	parts   map[siltstone.TopicPartition]*partition
 
 	queue       []*appendOp // wait for memory, oldest first
 	slabs       slabs
@@ -41,12 +43,12 @@ type core struct {
 
 	loads       loads
 	producerIDs producerIDs
+	refused     refusals
 	rows        []segment.Row // memory of rowsOf
 
 	fetches   uint64 // so many have come
 	plans     uint64 // and were planned
 	deadlines deadlines
-	begun     bool // the topics are known, and shards are loaded
 	draining  bool
 
 	statusStale bool
@@ -60,7 +62,11 @@ func newCore(a *Agent) *core {
 		parts: map[siltstone.TopicPartition]*partition{},
 		slabs: slabs{limit: a.opts.Memory.Tail},
 	}
-	c.activity = activity{alone: a.opts.Alone, on: a.opts.Alone}
+	c.said = &peer.Status{}
+	if a.opts.Alone {
+		c.members = membership{alone: true, on: true, node: 1}
+		c.replan()
+	}
 	c.cluster.log = ledger.New(topic.Ledger, topic.New())
 	for i := range c.shards {
 		c.shards[i] = newLedShard(i)
@@ -78,6 +84,7 @@ func (c *core) loop(ctx context.Context) error {
 	defer timer.Stop()
 	stopping := ctx.Done()
 	c.begin()
+	c.talk()
 	for {
 		c.turn()
 		if c.failed != nil || c.draining && c.drained() {
@@ -87,7 +94,7 @@ func (c *core) loop(ctx context.Context) error {
 		select {
 		case e := <-c.inbox:
 			c.now = time.Now()
-			c.lookActive()
+			c.lookMembers()
 			e.handle(c)
 			c.handleQueued()
 		case <-timer.C:
@@ -115,8 +122,10 @@ func (c *core) handleQueued() {
 
 // turn does what the state asks for after some events, or as time passed.
 func (c *core) turn() {
-	c.lookActive()
+	c.lookMembers()
 	c.deadlines.expireUntil(c.now, c)
+	c.lookCluster()
+	c.lookSeats()
 	c.flush()
 	c.loadIndexes()
 	c.pumpCluster()
@@ -124,6 +133,9 @@ func (c *core) turn() {
 		c.checkpointIfDue(&c.cluster.unstored, c.cluster.log.Name(), c.cluster.log.Checkpoint)
 	}
 	for _, s := range c.shards {
+		if s.doubt && !s.log.Busy() && s.state == serving {
+			c.load(s)
+		}
 		c.pump(s)
 		if s.leads() {
 			c.checkpointIfDue(&s.unstored, s.log.Name(), func() ledger.EncodedCheckpoint { return c.encodeShard(s) })
@@ -138,6 +150,7 @@ func (c *core) turn() {
 	c.slabs.evict()
 	c.releaseFlushed()
 	c.admit()
+	c.answerChanges()
 	c.publish()
 }
 
@@ -153,7 +166,9 @@ func (c *core) untilDue() time.Duration {
 		sooner(c.deadlines[0].deadline())
 	}
 	sooner(c.flushDue())
-	sooner(c.activeDue())
+	sooner(c.membersDue())
+	sooner(c.seatsDue())
+	sooner(c.clusterDue())
 	for _, s := range c.shards {
 		if s.leads() {
 			sooner(c.checkpointDue(&s.unstored))
@@ -220,7 +235,7 @@ func (c *core) leading(tp siltstone.TopicPartition) (*partition, error) {
 	switch {
 	case p == nil:
 		return nil, siltstone.ErrUnknownPartition
-	case !p.open || !p.shard.leads() || !c.activity.on || c.draining:
+	case !p.open || !p.shard.leads() || !c.members.on || c.draining || p.shard.doubt || p.shard.seated.heir != 0:
 		return nil, siltstone.ErrNotLeader
 	}
 	return p, nil

@@ -42,7 +42,7 @@ func (op *groupOp) handle(c *core) {
 	}
 }
 
-// ListGroups is every group, sorted by id, if this agent coordinates them all.
+// ListGroups is every group that this agent coordinates, sorted by id.
 func (a *Agent) ListGroups(ctx context.Context) ([]group.Listed, error) {
 	op := &listOp{done: make(chan struct{})}
 	if err := a.do(ctx, op, op.done); err != nil {
@@ -63,17 +63,19 @@ type listOp struct {
 func (op *listOp) handle(c *core) {
 	defer close(op.done)
 	for _, s := range c.groups {
-		if op.err = s.notServing(c); op.err != nil {
+		err := s.notServing(c)
+		if err == nil {
+			op.listed = append(op.listed, s.machine.List()...)
+			continue
+		}
+		// What another coordinates is asked of that one, if it says that it does:
+		// a register may be of one that has died.
+		if by, _ := c.claimed(s); by == 0 || !c.members.on || c.draining {
+			op.listed, op.err = nil, err
 			return
 		}
-	}
-	for _, s := range c.groups {
-		op.listed = append(op.listed, s.machine.List()...)
 	}
 }
 
 // Coordinates says whether this agent coordinates a group.
-func (a *Agent) Coordinates(id string) bool {
-	groups := a.status.Load().Groups
-	return len(groups) > 0 && groups[group.Of(id)]
-}
+func (a *Agent) Coordinates(id string) bool { return a.Coordinator(id).Own }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator/group"
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
 )
@@ -20,6 +21,7 @@ const joinUpdates = 5 * time.Millisecond
 // it. The rules of leading are those of a log shard whose ISR is one agent:
 // whoever holds the coordinator takes it over as soon as it has read it.
 type groupShard struct {
+	id    int
 	log   *ledger.Log[*group.State, group.Change]
 	state shardState
 	// machine coordinates the groups while the shard is led; nil else.
@@ -32,11 +34,13 @@ type groupShard struct {
 	// paced is when the next append would begin if all were joinUpdates apart.
 	paced time.Time
 
+	served   siltstone.Epoch // in which it led last
+	seated   seat
 	unstored unstored // while this agent leads
 }
 
 func newGroupShard(id int) *groupShard {
-	return &groupShard{log: ledger.New(group.Ledger(id), group.New())}
+	return &groupShard{id: id, log: ledger.New(group.Ledger(id), group.New())}
 }
 
 func (s *groupShard) leads() bool { return s.state == serving }
@@ -44,12 +48,15 @@ func (s *groupShard) leads() bool { return s.state == serving }
 // notServing says why the shard takes no requests; nil if it does.
 func (s *groupShard) notServing(c *core) error {
 	switch {
-	case c.draining || s.state == sealed:
+	case c.draining || s.state == sealed || s.seated.heir != 0:
 		return group.ErrNotCoordinator
-	case s.state != serving:
-		return group.ErrLoading
+	case s.state == serving:
+		return nil
 	}
-	return nil
+	if leader, _ := c.leaderOf(s); leader != 0 {
+		return group.ErrNotCoordinator
+	}
+	return group.ErrLoading
 }
 
 // answer tells those whose outcomes are there. It is called after whatever the
@@ -63,7 +70,7 @@ func (s *groupShard) answer() {
 
 // loadGroups reads a group shard's checkpoint and tail.
 func (c *core) loadGroups(s *groupShard) {
-	s.state, c.statusStale = loading, true
+	s.state, s.seated.read, c.statusStale = loading, c.now, true
 	c.work(func(ctx context.Context) event {
 		got, err := loadFold(ctx, c.Agent, s.log.Name(), group.New)
 		return &groupsLoaded{s: s, got: got, err: err}
@@ -87,9 +94,15 @@ func (e *groupsLoaded) handle(c *core) {
 	}
 	s.log.Replace(e.got.Fold, e.got.At)
 	s.unstored.restart(e.got.At, e.got.Checkpoint, c.now)
+	if fold := s.log.Fold(); fold.Leader() == c.opts.Incarnation && fold.Epoch() > s.served && c.members.on {
+		c.serveGroups(s) // it was handed over
+		s.seated.handedAt = c.now
+		return
+	}
 	// Also where this agent led before the ledger was trimmed past its fold:
 	// what of its last update was committed is in the fold, and clients ask again.
 	c.deposeGroups(s)
+	c.readFor(s)
 }
 
 // deposeGroups ends coordinating; clients ask again, here or elsewhere.
@@ -110,7 +123,8 @@ func (c *core) stopMachine(s *groupShard) {
 // serveGroups begins coordinating, in an epoch that is this agent's own.
 func (c *core) serveGroups(s *groupShard) {
 	c.stopMachine(s)
-	s.state, c.statusStale = serving, true
+	s.state, s.served, s.seated, c.statusStale = serving, s.log.Fold().Epoch(), s.seated.anew(), true
+	c.opts.Log.Debug("leads", "ledger", s.log.Name(), "epoch", s.served)
 	s.machine = group.NewMachine(s.log.Fold(), group.Options{
 		Epoch:    s.log.Fold().Epoch(),
 		Writer:   c.opts.Incarnation,
@@ -150,7 +164,7 @@ func (c *core) turnGroups(s *groupShard) {
 		s.machine.Tick(c.now)
 		s.answer()
 	}
-	if s.state == loading || s.state == sealed || s.log.Busy() || c.failed != nil {
+	if s.state == absent || s.state == loading || s.state == sealed || s.log.Busy() || c.failed != nil {
 		return
 	}
 	body := c.nextGroupEntry(s)
@@ -175,7 +189,7 @@ func (c *core) turnGroups(s *groupShard) {
 // nextGroupEntry decides on the state as folded what to append; nil if nothing.
 func (c *core) nextGroupEntry(s *groupShard) group.Body {
 	switch {
-	case s.state == standing && (c.draining || !c.mayElect()):
+	case s.state == standing && !c.mayTake(s):
 		return nil
 	case s.state == standing:
 		return &group.Lead{Epoch: s.log.Fold().Epoch() + 1, Leader: c.opts.Incarnation}
@@ -191,13 +205,15 @@ func (c *core) nextGroupEntry(s *groupShard) group.Body {
 		return s.update
 	case c.draining:
 		return &group.Lead{Epoch: s.log.Fold().Epoch() + 1}
+	case s.seated.heir != 0:
+		return &group.Lead{Epoch: s.log.Fold().Epoch() + 1, Leader: s.seated.heir}
 	}
 	return nil
 }
 
 // groupAppendDue is when the next append to a led shard may begin.
 func (c *core) groupAppendDue(s *groupShard) time.Time {
-	if c.draining {
+	if c.draining || s.seated.heir != 0 {
 		return c.now
 	}
 	return s.paced.Add(-joinUpdates)
@@ -218,7 +234,7 @@ func (c *core) groupsDue(s *groupShard) time.Time {
 		return time.Time{}
 	}
 	due := c.groupTickDue(s)
-	if (s.undecided || s.update != nil) && !s.log.Busy() {
+	if (s.undecided || s.update != nil || s.seated.heir != 0) && !s.log.Busy() {
 		if at := c.groupAppendDue(s); due.IsZero() || at.Before(due) {
 			due = at
 		}
@@ -276,8 +292,9 @@ func (c *core) foldedGroups(s *groupShard, ch *ledger.Change[group.Change]) {
 	case fold.Sealed() && ch.Mine:
 		c.stopMachine(s)
 		s.state, c.statusStale = sealed, true
-	case fold.Leader() != c.opts.Incarnation, !c.activity.on:
+	case fold.Leader() != c.opts.Incarnation, !c.members.on:
 		c.deposeGroups(s)
+		c.handed(s)
 	case ch.Effect.Elected:
 		c.serveGroups(s)
 	}

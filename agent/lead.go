@@ -8,9 +8,6 @@ import (
 	"github.com/siltstone-io/siltstone/coordinator/shard"
 )
 
-// The active agent (active.go) leads every shard. Who leads what among several
-// is not decided here yet.
-
 // begin starts with the topics; the shards follow once they are known.
 func (c *core) begin() {
 	c.loadCluster()
@@ -62,7 +59,7 @@ func (c *core) recut(p *partition, n int) {
 // and takes the partitions as the fold has them.
 func (c *core) depose(s *ledShard) {
 	c.setState(s, standing)
-	s.objects, s.inFlight, s.epoch = nil, nil, 0
+	s.objects, s.inFlight, s.epoch, s.doubt = nil, nil, 0, false
 	for _, p := range s.parts {
 		p.fail(c, siltstone.ErrNotLeader)
 		known, ok := s.fold().Partition(p.tp)
@@ -74,7 +71,7 @@ func (c *core) depose(s *ledShard) {
 
 // electSelf proposes to lead, in the next epoch.
 func (c *core) electSelf(s *ledShard) shard.Body {
-	if c.draining || !c.mayElect() {
+	if !c.mayTake(s) {
 		return nil
 	}
 	if !s.mayLead() {
@@ -95,8 +92,11 @@ func (c *core) foldedLead(s *ledShard, ch *ledger.Change[shard.Change]) {
 	case fold.Sealed() && ch.Mine:
 		c.setState(s, sealed)
 		c.failParts(s)
-	case fold.Leader() != c.opts.Incarnation, !c.activity.on:
+	case fold.Leader() != c.opts.Incarnation, !c.members.on:
 		c.depose(s)
+		c.handed(s)
+	case ch.Effect.Elected && s.unread:
+		// It was handed over; settle reads what else there is to know first.
 	case ch.Effect.Elected:
 		c.serve(s)
 	}
@@ -106,6 +106,8 @@ func (c *core) foldedLead(s *ledShard, ch *ledger.Change[shard.Change]) {
 func (c *core) serve(s *ledShard) {
 	c.setState(s, serving)
 	s.epoch = s.fold().Epoch()
+	s.served, s.seated = s.epoch, s.seated.anew()
+	c.opts.Log.Debug("leads", "ledger", s.log.Name(), "epoch", s.epoch)
 	s.toOpen, s.toEnd = nil, nil // of an earlier epoch
 	for _, p := range s.parts {
 		known, ok := s.fold().Partition(p.tp)
@@ -123,7 +125,7 @@ func (c *core) serve(s *ledShard) {
 // agent knows for certain: where it shares the coordinator, another may have
 // made the topics, and opened them here, after this one has read which there are.
 func (c *core) endUnknown(s *ledShard) {
-	if c.activity.alone {
+	if c.members.alone {
 		c.endDeleted(s)
 		return
 	}
@@ -178,7 +180,7 @@ func (c *core) drained() bool {
 	if !c.now.Before(c.drainUntil) {
 		return true
 	}
-	if c.activity.asking {
+	if c.members.asking {
 		return false // what it holds is not known
 	}
 	for _, s := range c.shards {

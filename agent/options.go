@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/agent/peer"
 	"github.com/siltstone-io/siltstone/coordinator"
 	"github.com/siltstone-io/siltstone/internal/planted"
 	"github.com/siltstone-io/siltstone/tiered/bucket"
@@ -21,10 +22,14 @@ type Options struct {
 	Bucket      bucket.Bucket
 	Cluster     siltstone.ClusterID // that both carry
 	// Alone: the coordinator is locked for this process, so every other agent
-	// is dead. Else agents take turns (active.go).
+	// is dead. Else agents share the shards (members.go).
 	Alone bool
-	// Address is where clients find this agent: for people who look for it.
-	Address string
+	// Address is where Kafka clients find this agent, PeerAddress where other
+	// agents do (empty: nowhere), Zone the zone that it runs in.
+	Address, PeerAddress, Zone string
+	// Peers carries messages to other agents; nil: none can be reached, and
+	// shards move between agents only when one of them stops, or dies.
+	Peers peer.Transport
 	// Incarnation names this run of the agent; nobody else ever has the same.
 	Incarnation siltstone.Incarnation
 	// Rand is drawn from by the step loop alone, so that a simulated agent

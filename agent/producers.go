@@ -46,6 +46,11 @@ func (c *core) inSequence(p *partition, op *appendOp, part int) bool {
 			return false
 		}
 	}
+	if known == nil && c.refusedBefore(req.Partition, h) {
+		c.release(len(req.Batches))
+		op.decide(c, part, siltstone.ErrNotLeader)
+		return false
+	}
 	if live == nil {
 		live = &liveProducer{Producer: shard.NewProducer(h.ProducerID, h.ProducerEpoch)}
 		if known != nil {

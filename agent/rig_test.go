@@ -34,6 +34,7 @@ type rig struct {
 	hook   cfaulty.Hook // of the coordinator's calls
 	fate   func(op bfaulty.Op, key string) bfaulty.Fate
 	adjust func(*Options)
+	hub    *hub // where agents share the coordinator
 	runs   uint64
 	mu     sync.Mutex // of hook and fate while an agent runs
 }
@@ -51,6 +52,7 @@ type running struct {
 	rig  *rig
 	stop context.CancelFunc
 	cut  *atomic.Bool // from the coordinator, where several share it
+	port *port
 	done chan struct{}
 	err  error // of Run, once done is closed
 }

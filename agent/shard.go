@@ -14,6 +14,8 @@ type ledShard struct {
 	log   *ledger.Log[*shard.State, shard.Change]
 	state shardState
 	epoch siltstone.Epoch // in which it leads; from when its Lead is folded
+	// served is the last epoch in which it led: it does not begin in that again.
+	served siltstone.Epoch
 
 	objects []*object    // cut and not committed here, in order of offsets
 	parts   []*partition // of all topics, in the order in which they came
@@ -29,6 +31,10 @@ type ledShard struct {
 	// have them either.
 	unknown bool
 
+	// doubt: others may lead what this agent led. It is read anew, once what is
+	// in flight is settled; until then nothing is answered.
+	doubt bool
+
 	// unread: a Segment was folded whose rows this agent does not have.
 	unread bool
 
@@ -38,6 +44,7 @@ type ledShard struct {
 	// inFlight has, for the proposal in flight, how many of objects it names.
 	inFlight []int
 
+	seated   seat
 	unstored unstored // while this agent leads
 }
 
@@ -45,7 +52,8 @@ type ledShard struct {
 type shardState int8
 
 const (
-	loading  shardState = iota // reads checkpoint and tail
+	absent   shardState = iota // never read
+	loading                    // reads checkpoint and tail
 	standing                   // has folded it, does not lead
 	serving                    // leads
 	sealed                     // has sealed it: the agent is going
@@ -73,6 +81,11 @@ func (s *ledShard) checkEpoch(e siltstone.Epoch) error {
 // mayLead says whether anybody may take over cleanly: an ISR of one
 // acknowledges by flush alone.
 func (s *ledShard) mayLead() bool { return len(s.fold().ISR()) <= 1 }
+
+// unflushed says whether there are records that are in no folded Segment.
+func (s *ledShard) unflushed() bool {
+	return len(s.objects) > 0 || slices.ContainsFunc(s.parts, func(p *partition) bool { return p.next > p.flushed })
+}
 
 // forgetGone takes the shares of partitions that are gone off the objects that
 // are not committed. Nothing may be in flight: what the fold makes of an entry

@@ -1,10 +1,12 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/coordinator/group"
 	"github.com/siltstone-io/siltstone/coordinator/shard"
 )
 
@@ -20,28 +22,44 @@ func (c *core) publish() {
 		return
 	}
 	c.statusStale = false
-	s := Status{Epochs: make([]siltstone.Epoch, len(c.shards))}
-	for i, sh := range c.shards {
-		s.Epochs[i] = -1
-		if sh.leads() && c.activity.on {
-			s.Epochs[i] = sh.epoch
+	c.say()
+	s := Status{Self: c.members.node, Members: c.membersNow()}
+	nodes := map[siltstone.Incarnation]int32{}
+	for _, m := range s.Members {
+		nodes[m.Incarnation] = m.Node
+	}
+	missing := ""
+	for sh := range c.allSeats() {
+		leader, epoch := c.leaderOf(sh)
+		if seat := sh.seat(); leader != 0 {
+			seat.led, seat.ledIn = leader, epoch
+		} else if c.listed(seat.led) {
+			leader, epoch = seat.led, seat.ledIn
+		}
+		own := leader == c.opts.Incarnation && sh.stands() == serving && c.members.on
+		led := Led{Node: -1, Epoch: -1, Own: own && !c.draining}
+		if node, ok := nodes[leader]; ok && (own || leader != c.opts.Incarnation) {
+			led.Node, led.Epoch = node, epoch
+		}
+		// A register may be of one that has died: who says so itself counts.
+		if by, _ := c.claimed(sh); !own && by == 0 && missing == "" {
+			missing = sh.ledger()
+		}
+		if sh.named().Group {
+			s.Groups = append(s.Groups, led)
+		} else {
+			s.Logs = append(s.Logs, led)
 		}
 	}
-	s.Groups = make([]bool, len(c.groups))
-	for i, g := range c.groups {
-		s.Groups[i] = g.leads() && !c.draining
-	}
-	switch behind, groupsBehind := slices.Index(s.Epochs, -1), slices.Index(s.Groups, false); {
+	switch {
 	case c.draining:
 		s.Why = "stopping"
-	case !c.activity.on:
-		s.Why = c.activity.whyNotActive()
+	case !c.members.on:
+		s.Why = notConfirmed
 	case !c.cluster.ready:
 		s.Why = "reading the cluster's ledger"
-	case behind >= 0:
-		s.Why = fmt.Sprintf("does not lead %s yet", c.shards[behind].log.Name())
-	case groupsBehind >= 0:
-		s.Why = fmt.Sprintf("does not lead %s yet", c.groups[groupsBehind].log.Name())
+	case missing != "":
+		s.Why = fmt.Sprintf("nobody says that it leads %s", missing)
 	default:
 		s.Ready = true
 	}
@@ -51,16 +69,39 @@ func (c *core) publish() {
 	}
 }
 
-// Status is what an agent says of itself.
+// membersNow are all agents that live, this one among them, by their numbers.
+func (c *core) membersNow() (all []MemberInfo) {
+	if m := &c.members; m.node != 0 {
+		all = append(all, MemberInfo{Node: m.node, Incarnation: c.opts.Incarnation, Address: c.opts.Address, Peer: c.opts.PeerAddress, Zone: c.opts.Zone})
+	}
+	for _, o := range c.members.others {
+		all = append(all, o.MemberInfo)
+	}
+	slices.SortFunc(all, func(a, b MemberInfo) int { return cmp.Compare(a.Node, b.Node) })
+	return all
+}
+
+// Status is what an agent says of itself, and what it knows of the others.
+// Nothing in it is to be changed.
 type Status struct {
-	// Ready: it leads every shard, and the stores answer.
+	// Ready: it is a member, every shard is led by it, or by another that says
+	// so, and the stores answer.
 	Ready bool
 	// Why it is not ready, for people.
 	Why string
-	// Epochs of the shards that it leads; -1 for the others. Not to be changed.
-	Epochs []siltstone.Epoch
-	// Groups are the group shards whose groups it coordinates. Not to be changed.
-	Groups []bool
+	// Self is its number; 0: it has none yet.
+	Self int32
+	// Members are the agents that live, by their numbers.
+	Members []MemberInfo
+	// Logs and Groups are who leads which shard.
+	Logs, Groups []Led
+}
+
+// Led is who leads a shard.
+type Led struct {
+	Node  int32 // -1: nobody is known to
+	Epoch siltstone.Epoch
+	Own   bool // it is this agent, and it serves
 }
 
 // Status is the newest.
@@ -75,12 +116,24 @@ func (a *Agent) Status() Status {
 // Ready is closed once the agent has become ready for the first time.
 func (a *Agent) Ready() <-chan struct{} { return a.ready }
 
+// Leader says who leads a partition's shard, as far as this agent knows, and in
+// which epoch.
+func (a *Agent) Leader(tp siltstone.TopicPartition) Led {
+	return a.led(a.status.Load().Logs, shard.Of(tp))
+}
+
+// Coordinator says who coordinates a group, as far as this agent knows.
+func (a *Agent) Coordinator(id string) Led { return a.led(a.status.Load().Groups, group.Of(id)) }
+
+func (a *Agent) led(all []Led, i int) Led {
+	if i >= len(all) {
+		return Led{Node: -1, Epoch: -1}
+	}
+	return all[i]
+}
+
 // Leads says in which epoch this agent leads a partition's shard.
 func (a *Agent) Leads(tp siltstone.TopicPartition) (siltstone.Epoch, bool) {
-	epochs := a.status.Load().Epochs
-	if len(epochs) == 0 {
-		return -1, false
-	}
-	e := epochs[shard.Of(tp)]
-	return e, e >= 0
+	l := a.Leader(tp)
+	return l.Epoch, l.Own
 }

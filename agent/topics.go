@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/coordinator"
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
 	"github.com/siltstone-io/siltstone/coordinator/shard"
 	"github.com/siltstone-io/siltstone/coordinator/topic"
@@ -22,6 +23,9 @@ type clusterLedger struct {
 	reading int         // number of the newest reading
 	again   bool        // it is to be read once the proposal in flight is settled
 	changes []*changeOp // the first is in flight if the log is busy; maxChanges at most
+	opening []*changeOp // are folded; what they made is not open everywhere
+	read    time.Time   // when it was read last
+	reads   bool        // it is being read on
 
 	unstored unstored
 }
@@ -51,14 +55,15 @@ func (a *Agent) Change(ctx context.Context, decide func(*topic.View) topic.Decis
 type changeOp struct {
 	decide  atomic.Pointer[func(*topic.View) topic.Decision] // nil: nobody waits for it
 	opening int                                              // partitions that it made and that are not open yet
+	seq     coordinator.Seq                                  // of its entry
 	done    chan struct{}
 	err     error
 }
 
 func (op *changeOp) handle(c *core) {
 	l := &c.cluster
-	if !c.activity.on {
-		op.refuse(c)
+	if !c.members.on {
+		op.refuse()
 		return
 	}
 	if len(l.changes) >= maxChanges {
@@ -76,10 +81,9 @@ func (op *changeOp) handle(c *core) {
 	l.changes = append(l.changes, op)
 }
 
-// refuse is for an agent that is not active: nobody would hear of the change
-// for a while.
-func (op *changeOp) refuse(c *core) {
-	op.err = fmt.Errorf("%w: %s", siltstone.ErrUnavailable, c.activity.whyNotActive())
+// refuse is for an agent that is not sure of being a member.
+func (op *changeOp) refuse() {
+	op.err = fmt.Errorf("%w: %s", siltstone.ErrUnavailable, notConfirmed)
 	close(op.done)
 }
 
@@ -92,7 +96,7 @@ func (c *core) refuseChanges() {
 		first = 1
 	}
 	for _, op := range l.changes[min(first, len(l.changes)):] {
-		op.refuse(c)
+		op.refuse()
 	}
 	l.changes = l.changes[:min(first, len(l.changes))]
 	for _, s := range c.shards {
@@ -103,9 +107,22 @@ func (c *core) refuseChanges() {
 }
 
 func (op *changeOp) opened() {
-	if op.opening--; op.opening == 0 {
-		close(op.done)
-	}
+	op.opening--
+}
+
+// answerChanges answers the changes whose partitions are open, here and, as far
+// as those can be asked, at the other agents.
+func (c *core) answerChanges() {
+	l := &c.cluster
+	l.opening = slices.DeleteFunc(l.opening, func(op *changeOp) bool {
+		open := op.opening == 0 && !slices.ContainsFunc(c.members.others, func(o *member) bool {
+			return o.up && o.status != nil && coordinator.Seq(o.status.Opened) < op.seq
+		})
+		if open {
+			close(op.done)
+		}
+		return open || op.decide.Load() == nil
+	})
 }
 
 // loadCluster reads the cluster's ledger, and lets nothing be appended to it
@@ -143,7 +160,7 @@ func (e *clusterLoaded) handle(c *core) {
 	}
 	c.cluster.log.Replace(e.got.Fold, e.got.At)
 	c.cluster.unstored.restart(e.got.At, e.got.Checkpoint, c.now)
-	c.cluster.ready, c.cluster.from, c.statusStale = true, e.from, true
+	c.cluster.ready, c.cluster.from, c.cluster.read, c.statusStale = true, e.from, e.from, true
 	c.topics.Store(c.cluster.log.Fold().View())
 	for _, t := range c.Topics().All() {
 		c.addPartitions(t, nil)
@@ -155,16 +172,6 @@ func (e *clusterLoaded) handle(c *core) {
 			s.unknown = false
 			c.endDeleted(s)
 		}
-	}
-	if c.begun || !c.mayElect() {
-		return
-	}
-	c.begun = true
-	for _, s := range c.shards {
-		c.load(s)
-	}
-	for _, s := range c.groups {
-		c.loadGroups(s)
 	}
 }
 
@@ -209,25 +216,84 @@ func (e *clusterSettled) handle(c *core) {
 		}
 		return
 	}
-	changes, err := c.cluster.log.Settle(e.out)
 	if c.cluster.again {
 		defer c.loadCluster()
 	}
+	if c.settleCluster(e.out) {
+		c.pushCluster(e.out.Entries)
+	}
+}
+
+// settleCluster folds entries of the cluster's ledger. It says whether this
+// agent's own was among them.
+func (c *core) settleCluster(out ledger.Outcome) (mine bool) {
+	changes, err := c.cluster.log.Settle(out)
 	for i := range changes {
 		c.cluster.unstored.add(1, c.now)
 		var by *changeOp
 		if changes[i].Mine {
-			by = c.cluster.changes[0]
+			by, mine = c.cluster.changes[0], true
+			by.seq = changes[i].Entry.Seq
 			c.cluster.changes = c.cluster.changes[1:]
 		}
 		c.foldedTopics(&changes[i].Effect, by)
 	}
+	c.statusStale = c.statusStale || len(changes) > 0
 	switch {
 	case errors.Is(err, ledger.ErrTrimmed):
 		c.loadCluster()
 	case err != nil:
 		c.fail(err)
 	}
+	return mine
+}
+
+// catchUpCluster reads on in the cluster's ledger: others have appended to it.
+func (c *core) catchUpCluster() {
+	l := &c.cluster
+	if l.reads || !l.ready {
+		return
+	}
+	l.reads, l.read = true, c.now
+	after := l.log.Position().Seq
+	c.work(func(ctx context.Context) event {
+		out, err := c.ledgers.Read(ctx, topic.Ledger, after, coordinator.MaxReadEntries)
+		return &clusterRead{out, err}
+	})
+}
+
+type clusterRead struct {
+	out ledger.Outcome
+	err error
+}
+
+func (e *clusterRead) handle(c *core) {
+	c.cluster.reads = false
+	switch {
+	case errors.Is(e.err, siltstone.ErrCorrupt):
+		c.fail(e.err)
+	case e.err == nil && c.cluster.ready:
+		c.settleCluster(e.out)
+	}
+}
+
+// lookBehind reads on in the cluster's ledger now and then: what another agent
+// has said of it may be lost.
+const lookBehind = time.Minute
+
+// lookCluster does so where there are others.
+func (c *core) lookCluster() {
+	if due := c.clusterDue(); !due.IsZero() && !due.After(c.now) {
+		c.catchUpCluster()
+	}
+}
+
+// clusterDue is when lookCluster has something to do; zero if never.
+func (c *core) clusterDue() time.Time {
+	if l := &c.cluster; len(c.members.others) > 0 && l.ready && !l.reads {
+		return l.read.Add(lookBehind)
+	}
+	return time.Time{}
 }
 
 // foldedTopics makes the partitions what an entry made of the topics, and
@@ -245,8 +311,8 @@ func (c *core) foldedTopics(ch *topic.Change, by *changeOp) {
 		c.removeDeleted()
 		c.topicsDeleted()
 	}
-	if by != nil && by.opening == 0 {
-		close(by.done)
+	if by != nil {
+		c.cluster.opening = append(c.cluster.opening, by)
 	}
 }
 
@@ -277,7 +343,7 @@ func (c *core) addPartition(tp siltstone.TopicPartition, by *changeOp) {
 	p := &partition{tp: tp, shard: s}
 	c.parts[tp] = p
 	s.parts = append(s.parts, p)
-	if by != nil && c.activity.on {
+	if leader, _ := c.leaderOf(s); by != nil && (leader == 0 || leader == c.opts.Incarnation) {
 		by.opening++
 		p.openers = append(p.openers, by)
 	}

@@ -52,7 +52,7 @@ func (c *consumer) poll() {
 	if c.stopped || c.passing && c.finished() {
 		return
 	}
-	host, ok := c.guide.leaders[c.partitions[0]]
+	host, ok := c.guide.leaders[c.due()]
 	if !ok {
 		c.retry()
 		return
@@ -72,7 +72,23 @@ func (c *consumer) poll() {
 	c.fetch(host)
 }
 
-// fetch asks for what comes next, of all partitions or, in a session, of
+// due is the partition whose leader is asked next, for all that it leads.
+func (c *consumer) due() partition {
+	for _, p := range c.partitions {
+		if _, known := c.next[p]; !known {
+			return p
+		}
+	}
+	first := (c.polls + 1) % len(c.partitions)
+	for _, p := range slices.Concat(c.partitions[first:], c.partitions[:first]) {
+		if c.next[p] < c.high[p] {
+			return p
+		}
+	}
+	return c.partitions[first]
+}
+
+// fetch asks for what comes next, of all partitions that a host leads or, in a session, of
 // those whose position has changed.
 func (c *consumer) fetch(host string) {
 	msg := kmsg.NewPtrFetchRequest()
@@ -254,11 +270,14 @@ func (c *consumer) lookUp(host string) {
 	}, c.poll)
 }
 
-// offsets lists offsets of all partitions by a time, or a number that stands for one.
+// offsets lists offsets of all partitions that a host leads by a time, or a number that stands for one.
 func (c *consumer) offsets(host string, ms int64, each func(p partition, offset, timestamp int64), then func()) {
 	msg := kmsg.NewPtrListOffsetsRequest()
 	msg.Version, msg.ReplicaID = 7, -1
 	for _, p := range c.partitions {
+		if c.guide.leaders[p] != host {
+			continue
+		}
 		part := kmsg.NewListOffsetsRequestTopicPartition()
 		part.Partition, part.Timestamp, part.CurrentLeaderEpoch = p.number, ms, -1
 		t := kmsg.NewListOffsetsRequestTopic()

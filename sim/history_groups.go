@@ -30,6 +30,7 @@ type groupHistory struct {
 	descriptions []description
 	listings     []listing
 	boots        []moment // of agents
+	several      bool     // agents share the groups
 	// expires: it is looked after groups and offsets that have become old.
 	expires bool
 	// settled is when all groups had their members, in a history in which they

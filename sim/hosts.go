@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// maxAgents is how many agents a scenario has at most. One, as an agent leads
-// everything as yet, and knows nothing of others.
-const maxAgents = 1
+// maxAgents is how many agents a scenario has at most.
+const maxAgents = 5
 
 // agentHosts draws where the agents of a scenario are. Most often there is one.
 func agentHosts(d *dice) []string {

@@ -162,6 +162,11 @@ func (p *idempotent) due(l *lane) *parcel {
 		p.wait(l)
 		return nil
 	}
+	// What is under way to an agent that led before comes first: a new leader
+	// may know nothing of the producer, and take what comes (KIP-360).
+	if slices.ContainsFunc(l.queue, func(x *parcel) bool { return x.flying && x.host != p.guide.leaders[l.partition] }) {
+		return nil
+	}
 	fresh := l.queue[i].stamp == nil
 	if p.careful && i > 0 && (!fresh || l.queue[0].tries > 1) {
 		return nil
@@ -207,9 +212,11 @@ func (p *idempotent) laneOf(x *parcel) *lane {
 }
 
 func (p *idempotent) send(request []*parcel) {
-	to := p.guide.to(p.guide.leaders[request[0].partition], 1)
+	host := p.guide.leaders[request[0].partition]
+	to := p.guide.to(host, 1)
 	sent := p.history.tick()
 	for _, x := range request {
+		x.host = host
 		if l := p.laneOf(x); x.stamp == nil {
 			x.sent = sent
 			x.stamp = &stamp{l.id, l.epoch, l.next}

@@ -79,6 +79,8 @@ func (s *scenario) mishap() {
 	case roll < 4 && !s.orderly:
 		each(hit, (*node).crash)
 	case roll < 6:
+		// Others take over from one that is silent: it loses what nobody waits for.
+		s.history.orderly = s.history.orderly && len(s.hosts) == 1
 		each(hit, (*node).pause)
 		s.pass(d.duration(100*time.Millisecond, 8*time.Second))
 		each(hit, (*node).resume)

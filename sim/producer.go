@@ -37,7 +37,8 @@ type parcel struct {
 	*write
 	line   int // which of the producer's connections takes it
 	bytes  []byte
-	flying bool // sent, and not answered
+	flying bool   // sent, and not answered
+	host   string // to which it was sent last
 }
 
 func (p *producer) begin() { p.guide.refresh(p.step) }

@@ -21,7 +21,7 @@ var clusterID = siltstone.ClusterID{0x51}
 func (o *agentOptions) program(ctx context.Context, n *node) error {
 	a, err := agent.New(agent.Options{
 		Coordinator: nodeCoordinator{n}, Alone: !o.shared, Bucket: nodeBucket{n}, Cluster: clusterID,
-		Incarnation: n.incarnation, Rand: n.random(1), Log: n.log,
+		Incarnation: n.incarnation, Address: n.host, PeerAddress: n.host, Peers: n.peers, Rand: n.random(1), Log: n.log,
 		Flush: o.flush, Memory: o.memory, CheckpointEntries: o.checkpointEntries,
 		Phase: timerPhase, Turn: n.turn, Plant: o.plant,
 	})
@@ -29,7 +29,7 @@ func (o *agentOptions) program(ctx context.Context, n *node) error {
 		return err
 	}
 	server, err := kafka.New(kafka.Options{
-		Log: a, Groups: a, Admin: a, Topics: a, Cluster: alone{a, n.host}, Random: n.random(2), Logger: n.log,
+		Log: a, Groups: a, Admin: a, Topics: a, Cluster: view{a}, Random: n.random(2), Logger: n.log,
 		Limits: kafka.Limits{Drain: time.Second},
 	})
 	if err != nil {
@@ -66,22 +66,24 @@ func (n *node) random(number uint64) func() uint64 {
 	}
 }
 
-// alone describes a cluster of one agent to its door.
-type alone struct {
-	agent *agent.Agent
-	host  string
-}
+// view describes a cluster to the door of one of its agents.
+type view struct{ agent *agent.Agent }
 
-func (c alone) Describe() kafka.ClusterInfo {
-	return kafka.ClusterInfo{
-		ID: clusterID.String(), Self: 1, Controller: 1,
-		Nodes: []kafka.Node{{ID: 1, Host: c.host, Port: 9092}},
+func (v view) Describe() kafka.ClusterInfo {
+	s := v.agent.Status()
+	info := kafka.ClusterInfo{ID: clusterID.String(), Self: s.Self, Controller: s.Self}
+	for _, m := range s.Members {
+		info.Nodes = append(info.Nodes, kafka.Node{ID: m.Node, Host: m.Address, Port: 9092, Rack: m.Zone})
 	}
+	return info
 }
 
-func (c alone) Leader(tp siltstone.TopicPartition) (int32, siltstone.Epoch, bool) {
-	epoch, ok := c.agent.Leads(tp)
-	return 1, epoch, ok
+func (v view) Leader(tp siltstone.TopicPartition) (int32, siltstone.Epoch, bool) {
+	l := v.agent.Leader(tp)
+	return l.Node, l.Epoch, l.Node >= 0
 }
 
-func (c alone) Coordinator(group string) (int32, bool) { return 1, c.agent.Coordinates(group) }
+func (v view) Coordinator(group string) (int32, bool) {
+	l := v.agent.Coordinator(group)
+	return l.Node, l.Node >= 0
+}

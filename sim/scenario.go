@@ -87,6 +87,7 @@ func newScenario(seed uint64, m mood) *scenario {
 	s := &scenario{world: newWorld(seed), dice: newDice(seed, "scenario", 0), shocks: newDice(seed, "shocks", 0), calm: m == calm, steady: m == steady}
 	s.hosts = agentHosts(newDice(seed, "agents", 0))
 	s.agents = make([]*node, len(s.hosts))
+	s.history.groups.several = len(s.hosts) > 1
 	s.world.died, s.world.heard = s.follow, s.shock
 	d := s.dice
 	s.orderly = m != stormy || d.chance(0.1)
@@ -102,7 +103,7 @@ func newScenario(seed uint64, m mood) *scenario {
 		memory:            agent.Memory{Unflushed: d.between(64, 256) << 10, Tail: d.between(8, 1024) << 10, Cache: d.between(16, 1024) << 10},
 		checkpointEntries: d.between(5, 50),
 	}
-	s.options.shared = m == stormy && newDice(seed, "shared", 0).chance(0.3)
+	s.options.shared = len(s.hosts) > 1 || m == stormy && newDice(seed, "shared", 0).chance(0.3)
 	for i := range d.between(1, 3) {
 		t := kmsg.NewCreateTopicsRequestTopic()
 		t.Topic, t.NumPartitions, t.ReplicationFactor = fmt.Sprintf("t%d", i), int32(d.between(1, 3)), -1
@@ -157,7 +158,7 @@ func (s *scenario) addConsumer(kind string, passing bool) *consumer {
 		maxWait: d.duration(50*time.Millisecond, time.Second), maxBytes: int32(d.between(1, 256) << 10),
 		rest: d.duration(0, 50*time.Millisecond),
 	}
-	if c.version >= 7 && d.chance(0.5) {
+	if c.version >= 7 && d.chance(0.5) && len(s.hosts) == 1 { // a session is with one host
 		c.session = &session{asked: map[partition]int64{}}
 	}
 	if !passing {

@@ -59,7 +59,9 @@ func (s *scenario) addGroupAdmin(d *dice, teams []*team) {
 		name: name, teams: teams, pace: d.duration(200*time.Millisecond, time.Second),
 	}
 	a.line = &groupLine{guide: a.guide, dice: a.dice, group: teams[0].group, version: int16(d.between(0, 6)), number: 1}
-	s.groupAdmins = append(s.groupAdmins, a)
+	if len(s.hosts) == 1 { // it asks one coordinator of all groups
+		s.groupAdmins = append(s.groupAdmins, a)
+	}
 }
 
 // drawHabits makes a member's habits: of a client of some age.

@@ -32,10 +32,10 @@ func parseAddress(flag, addr string) (address, error) {
 }
 
 // parseAdvertised refuses also what no client could come to.
-func parseAdvertised(addr string) (address, error) {
-	a, err := parseAddress("advertise", addr)
+func parseAdvertised(flag, addr string) (address, error) {
+	a, err := parseAddress(flag, addr)
 	if err == nil && (a.host == "" || a.port == 0 || net.ParseIP(a.host).IsUnspecified()) {
-		err = usagef("--advertise %q is no address that clients can come to, like %s", addr, defaultKafka)
+		err = usagef("--%s %q is no address that anybody can come to, like %s", flag, addr, defaultKafka)
 	}
 	return a, err
 }

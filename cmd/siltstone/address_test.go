@@ -21,7 +21,7 @@ func TestParseAddress(t *testing.T) {
 		"silt.example.org:9092": true, "10.1.2.3:1": true, "[::1]:9092": true,
 		"silt.example.org": false, ":9092": false, "silt:0": false, "0.0.0.0:9092": false, "[::]:9092": false,
 	} {
-		if a, err := parseAdvertised(text); (err == nil) != ok || ok && a.String() != text {
+		if a, err := parseAdvertised("advertise", text); (err == nil) != ok || ok && a.String() != text {
 			t.Errorf("advertised, %q: %v, %v", text, a, err)
 		}
 	}

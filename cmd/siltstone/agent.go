@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/siltstone-io/siltstone/agent"
+	"github.com/siltstone-io/siltstone/agent/peer/tcp"
 )
 
 // agentCommand is an agent of a cluster whose stores are elsewhere.
@@ -18,6 +20,7 @@ type agentCommand struct {
 	server
 	remote
 	zone                     string
+	peer, advertisePeer      string // empty: as Kafka's protocol
 	flushBytes               string
 	flushWait, flushInterval time.Duration
 }
@@ -29,8 +32,9 @@ func newAgent() *cobra.Command {
 		Short: "Run an agent of a cluster in a bucket and a DynamoDB table",
 		Long: `Run an agent of a cluster in a bucket and a DynamoDB table.
 
-It keeps nothing on this machine. Of several agents of a cluster one is active,
-and another takes over once it has stopped, or is silent for siltstone.lease.ms.
+It keeps nothing on this machine. The agents of a cluster find each other in the
+table, and share the partitions and groups; where one stops, or dies, the others
+take over what it led.
 
 Each setting may come from its flag, else from the environment (--flush-wait is
 SILTSTONE_FLUSH_WAIT), else from the file that --config names.`,
@@ -48,6 +52,8 @@ SILTSTONE_FLUSH_WAIT), else from the file that --config names.`,
 	a.remote.register(cmd)
 	f := cmd.Flags()
 	f.StringVar(&a.zone, "zone", "", "`name` of the availability zone that it runs in, which Kafka clients are told as its rack")
+	f.StringVar(&a.peer, "peer", "", "`address` for other agents (default: a free port of the address of --kafka)")
+	f.StringVar(&a.advertisePeer, "advertise-peer", "", "`address` that other agents are told to come to (default: that of --peer, and for 0.0.0.0 this machine's name)")
 	f.StringVar(&a.flushBytes, "flush-bytes", "8MiB", "`size` of what is buffered from which on it is written out at once")
 	f.DurationVar(&a.flushWait, "flush-wait", 250*time.Millisecond, "how long the first who waits for records to be written out waits for others")
 	f.DurationVar(&a.flushInterval, "flush-interval", 5*time.Second, "how long records may wait to be written out that nobody waits for")
@@ -72,6 +78,32 @@ func (a *agentCommand) flush() (f agent.Flush, err error) {
 	return agent.Flush{Bytes: int(n), Wait: a.flushWait, Interval: a.flushInterval}, nil
 }
 
+// listenPeers opens the port for other agents, and says where they come to it.
+func (a *agentCommand) listenPeers(ctx context.Context) (door net.Listener, reached address, err error) {
+	at := a.peer
+	if at == "" {
+		own, err := parseAddress("kafka", a.kafkaAddr)
+		if err != nil {
+			return nil, reached, err
+		}
+		at = address{host: own.host}.String()
+	} else if _, err := parseAddress("peer", at); err != nil {
+		return nil, reached, err
+	}
+	if a.advertisePeer != "" {
+		if reached, err = parseAdvertised("advertise-peer", a.advertisePeer); err != nil {
+			return nil, reached, err
+		}
+	}
+	if door, err = listen(ctx, "peer", at); err != nil {
+		return nil, reached, err
+	}
+	if reached == (address{}) {
+		reached = advertised(door.Addr())
+	}
+	return door, reached, nil
+}
+
 // run serves until ctx ends, then flushes what is buffered.
 func (a *agentCommand) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	settings, err := a.check()
@@ -93,6 +125,11 @@ func (a *agentCommand) run(ctx context.Context, stdout, stderr io.Writer) (err e
 		return err
 	}
 	defer at.close()
+	door, reached, err := a.listenPeers(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = door.Close() }()
 	s := newService(settings, at, stderr)
 	stores, err := a.open(ctx, s.log, s.metrics)
 	if err != nil {
@@ -101,8 +138,15 @@ func (a *agentCommand) run(ctx context.Context, stdout, stderr io.Writer) (err e
 	defer func() { err = errors.Join(err, stores.Close()) }()
 	s.store = a.bucket
 	s.prepare = func(ctx context.Context) (o agent.Options, err error) {
-		id, err := stores.untilChecked(ctx, s.waits)
-		return agent.Options{Coordinator: stores.coordinator, Bucket: stores.bucket, Cluster: id, Flush: flush, Memory: memory}, err
+		id, secret, err := stores.untilChecked(ctx, s.waits)
+		if err != nil {
+			return o, err
+		}
+		peers, err := tcp.New(tcp.Options{Self: s.self, Cluster: id, Listener: door, Secret: secret, Log: s.log, Metrics: s.metrics})
+		return agent.Options{
+			Coordinator: stores.coordinator, Bucket: stores.bucket, Cluster: id, Flush: flush, Memory: memory,
+			Peers: peers, PeerAddress: reached.String(),
+		}, err
 	}
 	s.chores = func(ctx context.Context) error { return stores.reap(ctx, s.log) }
 	s.ready = func(context.Context, *agent.Agent) error {

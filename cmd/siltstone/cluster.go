@@ -44,7 +44,8 @@ func newClusterDescribe(c *client) *cobra.Command {
 		Long: `Show the id of a cluster, its nodes and its settings, as an agent says them.
 
 With --bucket and --coordinator no agent is asked, but the stores: which cluster
-they hold, that they belong together, and which agent is active.`,
+they hold, that they belong together, and which agents it has, as their registers
+say: one that has died is among them until another has seen that it is silent.`,
 		Example: "  siltstone cluster describe\n  siltstone cluster describe --all\n" +
 			"  siltstone cluster describe --bucket s3://my-bucket --coordinator dynamodb://my-table",
 		Args: takesNone,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strconv"
 
 	"github.com/spf13/cobra"
 )
@@ -75,5 +76,17 @@ func (r *remote) describe(ctx context.Context, w io.Writer, json bool) (err erro
 		return printJSON(w, d)
 	}
 	fmt.Fprintf(w, "cluster %s, with the id %s\n\n", d.Name, d.ID)
-	return table(w, []string{"PART", "WHERE"}, [][]string{{"bucket", d.Bucket}, {"coordinator", d.Coordinator}, {"active agent", orDash(d.Active)}})
+	if err := table(w, []string{"PART", "WHERE"}, [][]string{{"bucket", d.Bucket}, {"coordinator", d.Coordinator}}); err != nil {
+		return err
+	}
+	if len(d.Agents) == 0 {
+		_, err := fmt.Fprintln(w, "\nno agent has a register")
+		return err
+	}
+	var rows [][]string
+	for _, a := range d.Agents {
+		rows = append(rows, []string{strconv.Itoa(int(a.Node)), a.Address, orDash(a.Peer), orDash(a.Zone), a.Incarnation})
+	}
+	fmt.Fprintln(w)
+	return table(w, []string{"NODE", "KAFKA", "PEER", "ZONE", "INCARNATION"}, rows)
 }

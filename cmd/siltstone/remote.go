@@ -80,13 +80,17 @@ func (s *remoteStores) Close() error { return errors.Join(s.bucket.Close(), s.co
 // nameKey is the register that has the cluster's name.
 const nameKey = "name"
 
-// check finds the cluster in its stores, and that they are fit to be written to.
-func (s *remoteStores) check(ctx context.Context) (siltstone.ClusterID, error) {
-	id, err := s.find(ctx)
-	if err == nil {
-		err = bucket.CheckConditions(ctx, s.bucket, rand.Uint64())
+// check finds the cluster in its stores, and that they are fit to be written
+// to; and the secret that its agents share.
+func (s *remoteStores) check(ctx context.Context) (id siltstone.ClusterID, secret []byte, err error) {
+	if id, err = s.find(ctx); err != nil {
+		return id, nil, err
 	}
-	return id, err
+	if err := bucket.CheckConditions(ctx, s.bucket, rand.Uint64()); err != nil {
+		return id, nil, err
+	}
+	secret, err = s.secret(ctx)
+	return id, secret, err
 }
 
 // find finds the cluster in its stores.
@@ -119,8 +123,17 @@ type describedStores struct {
 	Name        string `json:"name"`
 	Bucket      string `json:"bucket"`
 	Coordinator string `json:"coordinator"`
-	// Active is the agent that serves, or did last; empty: it has left.
-	Active string `json:"active"`
+	// Agents have registers; some may have died since.
+	Agents []describedAgent `json:"agents"`
+}
+
+// describedAgent is an agent, as it says itself.
+type describedAgent struct {
+	Node        int32  `json:"node"`
+	Incarnation string `json:"incarnation"`
+	Address     string `json:"address"`
+	Peer        string `json:"peer"`
+	Zone        string `json:"zone"`
 }
 
 // describe finds what cluster is in the stores, whatever its name.
@@ -137,7 +150,11 @@ func (s *remoteStores) describe(ctx context.Context) (d describedStores, err err
 		return d, err
 	}
 	d.ID, d.Name = id.String(), s.name
-	d.Active, err = agent.ActiveAgent(ctx, s.coordinator)
+	members, err := agent.Members(ctx, s.coordinator)
+	d.Agents = []describedAgent{}
+	for _, m := range members {
+		d.Agents = append(d.Agents, describedAgent{m.Node, m.Incarnation.String(), m.Address, m.Peer, m.Zone})
+	}
 	return d, err
 }
 
@@ -164,6 +181,9 @@ func (s *remoteStores) init(ctx context.Context) (id siltstone.ClusterID, err er
 	if _, taken := errors.AsType[*coordinator.VersionConflict](err); err != nil && !taken {
 		return id, err
 	}
+	if _, err := s.secret(ctx); err != nil {
+		return id, err
+	}
 	return s.find(ctx)
 }
 
@@ -179,25 +199,25 @@ var final = []error{
 const checkTime = 15 * time.Second
 
 // untilChecked checks until the stores answer, and says meanwhile why it waits.
-func (s *remoteStores) untilChecked(ctx context.Context, waits func(why error)) (siltstone.ClusterID, error) {
+func (s *remoteStores) untilChecked(ctx context.Context, waits func(why error)) (siltstone.ClusterID, []byte, error) {
 	const first, most = 250 * time.Millisecond, 5 * time.Second
 	for pause := first; ; pause = min(2*pause, most) {
 		once, cancel := context.WithTimeout(ctx, checkTime)
-		id, err := s.check(once)
+		id, secret, err := s.check(once)
 		cancel()
 		if err == nil {
-			return id, nil
+			return id, secret, nil
 		}
 		for _, e := range final {
 			if errors.Is(err, e) {
-				return id, err
+				return id, nil, err
 			}
 		}
 		waits(err)
 		select {
 		case <-time.After(pause/2 + rand.N(pause)):
 		case <-ctx.Done():
-			return id, ctx.Err()
+			return id, nil, ctx.Err()
 		}
 	}
 }

@@ -54,7 +54,7 @@ func (s *server) check() (c serverSettings, err error) {
 		flags[at] = a.flag
 	}
 	if s.advertise != "" {
-		if c.advertise, err = parseAdvertised(s.advertise); err != nil {
+		if c.advertise, err = parseAdvertised("advertise", s.advertise); err != nil {
 			return c, err
 		}
 	}

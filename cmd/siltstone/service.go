@@ -23,6 +23,7 @@ type service struct {
 	at      ports
 	log     *slog.Logger
 	metrics *prometheus.Registry
+	self    siltstone.Incarnation
 	web     *stage
 	waiting bool // for the stores
 	away    turnAway
@@ -42,8 +43,10 @@ func newService(s serverSettings, at ports, stderr io.Writer) *service {
 		s.advertise = advertised(at.kafka.Addr())
 	}
 	return &service{
-		serverSettings: s, at: at, metrics: metrics, web: newStage(), away: turnAway{port: at.kafka},
-		log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: s.level})),
+		serverSettings: s, at: at, metrics: metrics, web: newStage(),
+		self: siltstone.Incarnation(rand.Uint64() | 1), // zero would be nobody
+		away: turnAway{port: at.kafka},
+		log:  slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: s.level})),
 	}
 }
 
@@ -118,16 +121,16 @@ func (s *service) newEngine(ctx context.Context) (*agent.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Incarnation = siltstone.Incarnation(rand.Uint64() | 1) // zero would be nobody
+	o.Incarnation = s.self
 	o.Rand, o.Log, o.Metrics = rand.Uint64, s.log, s.metrics
-	o.Address = s.advertise.String()
+	o.Address, o.Zone = s.advertise.String(), s.zone
 	return agent.New(o)
 }
 
 func (s *service) newDoor(engine *agent.Agent) (*kafka.Server, error) {
 	return kafka.New(kafka.Options{
 		Log: engine, Groups: engine, Admin: engine, Topics: engine,
-		Cluster: newLoneNode(engine, s.advertise, s.zone), LogDir: s.store,
+		Cluster: &clusterView{engine: engine}, LogDir: s.store,
 		Random: rand.Uint64, Logger: s.log, Metrics: s.metrics, Limits: s.memory.kafka(),
 	})
 }

@@ -14,7 +14,7 @@ var ownCluster = []definition{
 	},
 	{
 		name: "siltstone.lease.ms", kind: TypeLong, initial: "6000", allowed: atLeast(4000),
-		doc: "How long the active agent's heartbeat (every 3 s) stays away before another takes over, and before it serves no more itself.",
+		doc: "How long an agent's heartbeat (every 3 s) stays away before others take over from it, and before it serves no more itself.",
 	},
 	{
 		name: "siltstone.unclean.grace.ms", class: Pending, kind: TypeLong, initial: "60000", allowed: atLeast(1),

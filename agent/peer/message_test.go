@@ -1,0 +1,54 @@
+package peer
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+)
+
+func TestMessagesComeBack(t *testing.T) {
+	for _, m := range []Message{
+		&Status{Cluster: 7, Opened: 6, Logs: []Led{{Shard: 3, Epoch: 2}}, Groups: []Led{{Shard: 15, Epoch: 9}}},
+		&Entries{Ledger: "cluster", Entries: []Entry{{Seq: 1, Nonce: []byte{1}, Data: []byte{0, 255}}}},
+		&Offer{Shard{Group: true, Shard: 4}},
+		&Accept{Shard{Shard: 4}},
+		&Handed{Shard{Shard: 15}},
+	} {
+		b, err := Encode(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Decode(b)
+		if err != nil || !reflect.DeepEqual(got, m) {
+			t.Errorf("%T: %+v, %v", m, got, err)
+		}
+		if _, err := Decode(b[:len(b)-1]); !errors.Is(err, errMalformed) {
+			t.Errorf("%T cut short: %v", m, err)
+		}
+	}
+	if _, err := Decode([]byte{200}); !errors.Is(err, ErrUnknownKind) {
+		t.Error(err)
+	}
+	if _, err := Decode(nil); !errors.Is(err, errMalformed) {
+		t.Error(err)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, m := range []Message{&Status{}, &Entries{}, &Offer{}, &Accept{}, &Handed{}} {
+		b, err := Encode(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := Decode(b)
+		if err != nil {
+			return
+		}
+		if _, err := Encode(m); err != nil {
+			t.Error(err)
+		}
+	})
+}
