@@ -151,14 +151,13 @@ func (s *server) bounds(t *testing.T, topic string) (of []bounds) {
 	t.Helper()
 	admin := s.admin(t)
 	defer admin.Close()
-	starts, err := admin.ListStartOffsets(t.Context(), topic)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ends, err := admin.ListEndOffsets(t.Context(), topic)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var starts, ends kadm.ListedOffsets
+	eventually(t, "offsets can be listed", func() bool { // shards may be on their way to another agent
+		var err, err2 error
+		starts, err = admin.ListStartOffsets(t.Context(), topic)
+		ends, err2 = admin.ListEndOffsets(t.Context(), topic)
+		return err == nil && err2 == nil
+	})
 	of = make([]bounds, len(starts[topic]))
 	starts.Each(func(o kadm.ListedOffset) { of[o.Partition].start = o.Offset })
 	ends.Each(func(o kadm.ListedOffset) { of[o.Partition].end = o.Offset })

@@ -127,7 +127,7 @@ func (c *consumer) groupIsAt(ctx context.Context, adm *kadm.Client, ends kadm.Li
 	case err != nil && !errors.Is(err, kerr.GroupIDNotFound):
 		return false, explainGroup(c.group, err, "")
 	}
-	starts, err := adm.ListStartOffsets(ctx, c.topic)
+	starts, err := onceLed(ctx, func() (kadm.ListedOffsets, error) { return adm.ListStartOffsets(ctx, c.topic) })
 	if err != nil {
 		return false, err
 	}

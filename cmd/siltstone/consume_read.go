@@ -33,14 +33,14 @@ func (c *consumer) plan(ctx context.Context, adm *kadm.Client) (map[int32]span, 
 	if err != nil {
 		return nil, err
 	}
-	starts, err := adm.ListStartOffsets(ctx, c.topic)
+	starts, err := onceLed(ctx, func() (kadm.ListedOffsets, error) { return adm.ListStartOffsets(ctx, c.topic) })
 	if err != nil {
 		return nil, err
 	}
 	times := map[position]kadm.ListedOffsets{}
 	for _, p := range []position{c.from, c.until} {
 		if p.at == atTime {
-			if times[p], err = adm.ListOffsetsAfterMilli(ctx, p.n, c.topic); err != nil {
+			if times[p], err = onceLed(ctx, func() (kadm.ListedOffsets, error) { return adm.ListOffsetsAfterMilli(ctx, p.n, c.topic) }); err != nil {
 				return nil, err
 			}
 		}
@@ -67,7 +67,7 @@ func (c *consumer) ends(ctx context.Context, adm *kadm.Client) (kadm.ListedOffse
 	if c.committed {
 		list = adm.ListCommittedOffsets
 	}
-	ends, err := list(ctx, c.topic)
+	ends, err := onceLed(ctx, func() (kadm.ListedOffsets, error) { return list(ctx, c.topic) })
 	if err != nil {
 		return nil, err
 	}

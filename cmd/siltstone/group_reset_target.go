@@ -108,17 +108,17 @@ func listLogs(ctx context.Context, adm *kadm.Client, of []topicPartitions, to re
 	if len(topics) == 0 {
 		return logs, nil
 	}
-	starts, err := adm.ListStartOffsets(ctx, topics...)
+	starts, err := onceLed(ctx, func() (kadm.ListedOffsets, error) { return adm.ListStartOffsets(ctx, topics...) })
 	if err != nil {
 		return nil, err
 	}
-	ends, err := adm.ListEndOffsets(ctx, topics...)
+	ends, err := onceLed(ctx, func() (kadm.ListedOffsets, error) { return adm.ListEndOffsets(ctx, topics...) })
 	if err != nil {
 		return nil, err
 	}
 	var times kadm.ListedOffsets
 	if to.flag == "to-time" {
-		if times, err = adm.ListOffsetsAfterMilli(ctx, to.millis, topics...); err != nil {
+		if times, err = onceLed(ctx, func() (kadm.ListedOffsets, error) { return adm.ListOffsetsAfterMilli(ctx, to.millis, topics...) }); err != nil {
 			return nil, err
 		}
 	}

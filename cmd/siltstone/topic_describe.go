@@ -86,11 +86,11 @@ func describe(ctx context.Context, adm *kadm.Client, name string) (describedTopi
 	if d.Err != nil {
 		return none, explain(name, d.Err, "")
 	}
-	starts, err := adm.ListStartOffsets(ctx, name)
+	starts, err := onceLed(ctx, func() (kadm.ListedOffsets, error) { return adm.ListStartOffsets(ctx, name) })
 	if err != nil {
 		return none, err
 	}
-	ends, err := adm.ListEndOffsets(ctx, name)
+	ends, err := onceLed(ctx, func() (kadm.ListedOffsets, error) { return adm.ListEndOffsets(ctx, name) })
 	if err != nil {
 		return none, err
 	}

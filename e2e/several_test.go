@@ -1,0 +1,159 @@
+package e2e
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// A fleet is the agents of one cluster, and who writes to it meanwhile.
+type fleet struct {
+	stores  remoteStores
+	agents  []*server // each keeps its addresses
+	journal *journal
+	sources []*source
+}
+
+const (
+	fleetPartitions = 24
+	fleetTopic      = "shared"
+)
+
+// newFleet starts three agents, and two idempotent producers that write some
+// 1,200 records a second.
+func newFleet(t *testing.T) *fleet {
+	t.Helper()
+	f := &fleet{stores: ownCluster(t), journal: newJournal(40*time.Millisecond, fleetTopic)}
+	for range 3 {
+		f.agents = append(f.agents, startCommand(t, "", f.stores.agent(t, anyPort)))
+	}
+	f.agents[0].cli(t, "", "cluster", "alter", "--config", "siltstone.lease.ms="+strconv.Itoa(int(lease.Milliseconds())))
+	f.agents[0].cli(t, "", "topic", "create", fleetTopic, "--partitions", strconv.Itoa(fleetPartitions))
+	for producer := range 2 {
+		var to []stream
+		for p := range int32(fleetPartitions) {
+			to = append(to, stream{producer, fleetTopic, p})
+		}
+		f.sources = append(f.sources, f.journal.produce(t, f.agents[producer], to,
+			kgo.SeedBrokers(f.seeds()...), kgo.ProduceRequestTimeout(time.Second), kgo.RequestTimeoutOverhead(time.Second)))
+	}
+	eventually(t, "both producers are acknowledged", func() bool { return len(f.journal.progress()) == 2 })
+	return f
+}
+
+func (f *fleet) seeds() (addrs []string) {
+	for _, a := range f.agents {
+		addrs = append(addrs, a.kafka)
+	}
+	return addrs
+}
+
+// restart starts an agent where another was.
+func (f *fleet) restart(t *testing.T, i int) {
+	t.Helper()
+	f.agents[i] = startCommand(t, "", f.stores.agent(t, f.agents[i].kafka))
+}
+
+// flowing waits until every stream has been acknowledged since now, and says
+// how long that took.
+func (f *fleet) flowing(t *testing.T) time.Duration {
+	t.Helper()
+	begin := time.Now()
+	f.journal.mu.Lock()
+	from := map[stream]int{}
+	for of, offsets := range f.journal.offsets {
+		from[of] = len(offsets)
+	}
+	f.journal.mu.Unlock()
+	eventually(t, "every producer writes to every partition", func() bool {
+		f.journal.mu.Lock()
+		defer f.journal.mu.Unlock()
+		for of, n := range from {
+			offsets := f.journal.offsets[of]
+			if len(offsets) <= n || offsets[len(offsets)-1] == unknown && !slices.ContainsFunc(offsets[n:], func(at int64) bool { return at != unknown }) {
+				return false
+			}
+		}
+		return true
+	})
+	return time.Since(begin)
+}
+
+// end judges what has been written.
+func (f *fleet) end(t *testing.T) {
+	t.Helper()
+	for _, src := range f.sources {
+		src.end(t)
+	}
+	f.journal.verify(t, f.agents[0], fleetTopic)
+	f.journal.mu.Lock()
+	refused := f.journal.refused
+	f.journal.mu.Unlock()
+	if len(refused) > 0 {
+		t.Errorf("%d records of idempotent producers were refused: %v", len(refused), refused[0])
+	}
+	total := 0
+	for _, n := range f.journal.progress() {
+		total += n
+	}
+	t.Logf("%d records acknowledged, and read once each", total)
+	for _, a := range f.agents {
+		a.stop(t)
+	}
+	if out := f.stores.must(t, "check"); !strings.HasSuffix(strings.TrimSpace(out), "clean: all that belongs here is here, and whole") {
+		t.Errorf("check: %s", out)
+	}
+}
+
+// TestSeveralAgents: three agents share the partitions. What they acknowledge is
+// read, once, whatever becomes of them.
+func TestSeveralAgents(t *testing.T) {
+	for name, befalls := range map[string]func(t *testing.T, f *fleet, round int){
+		"killed": func(t *testing.T, f *fleet, round int) {
+			i := round % len(f.agents)
+			f.agents[i].kill()
+			t.Logf("agent %d is killed: all partitions are written to again after %v", i, f.flowing(t))
+			f.restart(t, i)
+			f.flowing(t)
+		},
+		"frozen": func(t *testing.T, f *fleet, round int) {
+			a := f.agents[round%len(f.agents)]
+			if err := a.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("an agent is frozen: all partitions are written to again after %v", f.flowing(t))
+			if err := a.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+				t.Fatal(err)
+			}
+			f.flowing(t)
+		},
+		"replaced": func(t *testing.T, f *fleet, round int) {
+			for i := range f.agents {
+				f.agents[i].stop(t)
+				t.Logf("agent %d is stopped: all partitions are written to again after %v", i, f.flowing(t))
+				f.restart(t, i)
+			}
+			f.flowing(t)
+		},
+		"joined": func(t *testing.T, f *fleet, round int) {
+			more := startCommand(t, "", f.stores.agent(t, anyPort))
+			f.flowing(t)
+			more.stop(t)
+			f.flowing(t)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFleet(t)
+			end := time.Now().Add(time.Duration(count(5, 300)) * time.Second)
+			for round := 0; round == 0 || time.Now().Before(end); round++ {
+				befalls(t, f, round)
+			}
+			f.end(t)
+		})
+	}
+}
