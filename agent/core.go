@@ -24,12 +24,13 @@ type core struct {
 	*Agent
 	now time.Time // of the events being handled
 
-	members membership
-	said    *peer.Status // to the others, last
-	cluster clusterLedger
-	shards  [shard.Count]*ledShard
-	groups  [group.Count]*groupShard
-	parts   map[siltstone.TopicPartition]*partition
+	members   membership
+	seatsNext time.Time    // when lookSeats has something to do, whatever happens
+	said      *peer.Status // to the others, last
+	cluster   clusterLedger
+	shards    [shard.Count]*ledShard
+	groups    [group.Count]*groupShard
+	parts     map[siltstone.TopicPartition]*partition
 
 	queue       []*appendOp // wait for memory, oldest first
 	slabs       slabs
@@ -167,7 +168,7 @@ func (c *core) untilDue() time.Duration {
 	}
 	sooner(c.flushDue())
 	sooner(c.membersDue())
-	sooner(c.seatsDue())
+	sooner(c.seatsNext)
 	sooner(c.clusterDue())
 	for _, s := range c.shards {
 		if s.leads() {

@@ -153,8 +153,13 @@ func (c *core) leaderOf(s seated) (leader siltstone.Incarnation, epoch siltstone
 	return 0, 0
 }
 
-// lookSeats does what is due about who leads what.
+// lookSeats does what is due about who leads what. Whatever that depends on,
+// but for the time, is also in the status, so it is as stale.
 func (c *core) lookSeats() {
+	if !c.statusStale && (c.seatsNext.IsZero() || c.now.Before(c.seatsNext)) {
+		return
+	}
+	c.seatsNext = time.Time{}
 	if c.draining || !c.mayElect() {
 		return
 	}
@@ -165,6 +170,7 @@ func (c *core) lookSeats() {
 			c.lookVacant(s)
 		}
 	}
+	c.seatsNext = c.seatsDue()
 }
 
 // lookVacant reads a shard that nobody is known to lead, if it is this agent's
@@ -266,9 +272,6 @@ func (c *core) offerDue(s seated) time.Time {
 // seatsDue is when lookSeats has something to do with no event; zero if never.
 // What was due has been done, or waits for an event.
 func (c *core) seatsDue() (due time.Time) {
-	if c.draining || !c.mayElect() {
-		return due
-	}
 	sooner := func(t time.Time) {
 		if t.After(c.now) && (due.IsZero() || t.Before(due)) {
 			due = t
