@@ -427,7 +427,7 @@ func (c *core) replan() {
 		return
 	}
 	m.live, c.statusStale = live, true
-	m.logs, m.groups = place(live, len(c.shards), logSalt), place(live, len(c.groups), groupSalt)
+	m.logs, m.groups = logPlacing.of(live), groupPlacing.of(live)
 	c.reach()
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/coordinator/group"
+	"github.com/siltstone-io/siltstone/coordinator/shard"
 )
 
 // Who is to lead what is computed, from the agents that live, by each agent for
@@ -15,17 +17,28 @@ import (
 // they are to lead it. The first of each is nobody's first too often.
 type placement [][]siltstone.Incarnation
 
-// place computes who is to lead so many shards. The salt keeps kinds of shards apart.
-func place(live []siltstone.Incarnation, shards int, salt uint64) placement {
-	plan := make(placement, shards)
+// A placing is a kind of shards, placed apart from the others.
+type placing struct {
+	salt   uint64
+	shards int
+}
+
+var (
+	logPlacing   = placing{1, shard.Count}
+	groupPlacing = placing{2, group.Count}
+)
+
+// of computes who is to lead the shards, of those who live.
+func (k placing) of(live []siltstone.Incarnation) placement {
+	plan := make(placement, k.shards)
 	if len(live) == 0 {
 		return plan
 	}
-	most := (shards + len(live) - 1) / len(live)
+	most := (k.shards + len(live) - 1) / len(live)
 	load := map[siltstone.Incarnation]int{}
 	for s := range plan {
 		order := slices.Clone(live)
-		score := func(i siltstone.Incarnation) uint64 { return mix(uint64(i) ^ mix(salt<<32|uint64(s))) }
+		score := func(i siltstone.Incarnation) uint64 { return mix(uint64(i) ^ mix(k.salt<<32|uint64(s))) }
 		slices.SortFunc(order, func(a, b siltstone.Incarnation) int {
 			return cmp.Or(cmp.Compare(score(a), score(b)), cmp.Compare(a, b))
 		})

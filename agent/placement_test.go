@@ -15,7 +15,7 @@ func TestPlacement(t *testing.T) {
 	for n := 1; n <= 40; n++ {
 		live = append(live, siltstone.Incarnation(mix(uint64(n))))
 		slices.Sort(live)
-		plan := place(live, 16, logSalt)
+		plan := logPlacing.of(live)
 		led := map[siltstone.Incarnation]int{}
 		for s, order := range plan {
 			led[order[0]]++
@@ -39,7 +39,7 @@ func TestPlacement(t *testing.T) {
 		}
 		before = plan
 	}
-	if plan := place(nil, 16, logSalt); len(plan) != 16 || plan[0] != nil {
+	if plan := logPlacing.of(nil); len(plan) != 16 || plan[0] != nil {
 		t.Errorf("of nobody: %v", plan)
 	}
 }

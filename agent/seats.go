@@ -37,7 +37,6 @@ type seat struct {
 }
 
 const (
-	logSalt, groupSalt = 1, 2
 	// turnWait is how long each agent waits for the one before it to take a vacant seat.
 	turnWait = 500 * time.Millisecond
 	// readAgain is how soon a shard is read again that nobody seems to lead.
