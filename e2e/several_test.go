@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -155,5 +156,50 @@ func TestSeveralAgents(t *testing.T) {
 			}
 			f.end(t)
 		})
+	}
+}
+
+// TestHTTPAtAnyAgent: over HTTP every agent takes and gives the records of every
+// partition, whoever leads it.
+func TestHTTPAtAnyAgent(t *testing.T) {
+	const partitions = 16
+	stores := ownCluster(t)
+	var agents []*server
+	for range 2 {
+		agents = append(agents, startCommand(t, "", stores.agent(t, anyPort)))
+	}
+	agents[0].makeTopic(t, "spread", fmt.Sprintf(`{"partitions":%d}`, partitions))
+	adm := agents[1].admin(t)
+	defer adm.Close()
+	eventually(t, "both lead partitions", func() bool {
+		topics, err := adm.ListTopics(t.Context(), "spread")
+		leaders := map[int32]bool{}
+		for _, p := range topics["spread"].Partitions {
+			leaders[p.Leader] = true
+		}
+		return err == nil && len(leaders) == 2 && !leaders[-1]
+	})
+	for p := range partitions {
+		for i, a := range agents {
+			a.post(t, recordsOf("spread", p), fmt.Sprintf(`{"records":[{"value":"from %d"}]}`, i)).wantAppended(p, int64(i), int64(i)+1)
+		}
+		for i, a := range agents {
+			got := a.fetch(t, recordsOf("spread", p)+"?offset=0")
+			if got.status != 200 || !strings.Contains(got.body, "from 0") || !strings.Contains(got.body, "from 1") {
+				t.Errorf("partition %d at agent %d: %d %s", p, i, got.status, got.body)
+			}
+		}
+	}
+	// The records of one request go to agents here and there.
+	var records []string
+	for i := range 200 {
+		records = append(records, fmt.Sprintf(`{"key":"%d","value":"v"}`, i))
+	}
+	got := agents[0].post(t, "/api/v1/topics/spread/records", `{"records":[`+strings.Join(records, ",")+`]}`)
+	if got.status >= 300 || strings.Count(got.body, "base_offset") < partitions/2 || strings.Contains(got.body, "error") {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	for _, a := range agents {
+		a.stop(t)
 	}
 }

@@ -78,7 +78,9 @@ func (s *service) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		gateway, err := newGateway(engine, s.log, s.metrics, s.memory.gateway())
+		forward := &forwarder{Agent: engine, seed: s.advertise.String()}
+		context.AfterFunc(running, forward.close)
+		gateway, err := newGateway(forward, s.log, s.metrics, s.memory.gateway())
 		if err != nil {
 			return err
 		}

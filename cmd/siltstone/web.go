@@ -31,9 +31,9 @@ const (
 )
 
 // newGateway is the engine's HTTP door.
-func newGateway(engine *agent.Agent, log *slog.Logger, metrics *prometheus.Registry, limits gateway.Limits) (http.Handler, error) {
+func newGateway(engine *forwarder, log *slog.Logger, metrics *prometheus.Registry, limits gateway.Limits) (http.Handler, error) {
 	return gateway.New(gateway.Options{
-		Agent: readiness{engine}, Log: engine, Topics: engine, Random: rand.Uint64,
+		Agent: readiness{engine.Agent}, Log: engine, Topics: engine, Random: rand.Uint64,
 		Logger: log, Gatherer: metrics, Metrics: metrics, Limits: limits,
 	})
 }

@@ -89,7 +89,7 @@ func startWeb(t *testing.T) *webRig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	door, err := newGateway(engine, log, prometheus.NewRegistry(), gateway.Limits{})
+	door, err := newGateway(&forwarder{Agent: engine}, log, prometheus.NewRegistry(), gateway.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
