@@ -134,9 +134,6 @@ func (c *core) turn() {
 		c.checkpointIfDue(&c.cluster.unstored, c.cluster.log.Name(), c.cluster.log.Checkpoint)
 	}
 	for _, s := range c.shards {
-		if s.doubt && !s.log.Busy() && s.state == serving {
-			c.load(s)
-		}
 		c.pump(s)
 		if s.leads() {
 			c.checkpointIfDue(&s.unstored, s.log.Name(), func() ledger.EncodedCheckpoint { return c.encodeShard(s) })
@@ -236,7 +233,7 @@ func (c *core) leading(tp siltstone.TopicPartition) (*partition, error) {
 	switch {
 	case p == nil:
 		return nil, siltstone.ErrUnknownPartition
-	case !p.open || !p.shard.leads() || !c.members.on || c.draining || p.shard.doubt || p.shard.seated.heir != 0:
+	case !p.open || !p.shard.leads() || !c.members.on || c.draining || p.shard.seated.heir != 0:
 		return nil, siltstone.ErrNotLeader
 	}
 	return p, nil

@@ -197,7 +197,7 @@ func (c *core) readable(req *siltstone.FetchPart) (*partition, error) {
 	switch {
 	case p == nil:
 		return nil, siltstone.ErrUnknownPartition
-	case !p.open || !p.shard.leads() || !c.members.on || p.shard.doubt:
+	case !p.open || !p.shard.leads() || !c.members.on:
 		return nil, siltstone.ErrNotLeader
 	}
 	if err := p.shard.checkEpoch(req.Epoch); err != nil {

@@ -94,7 +94,8 @@ func (e *groupsLoaded) handle(c *core) {
 	}
 	s.log.Replace(e.got.Fold, e.got.At)
 	s.unstored.restart(e.got.At, e.got.Checkpoint, c.now)
-	if fold := s.log.Fold(); fold.Leader() == c.opts.Incarnation && fold.Epoch() > s.served && c.members.on {
+	s.seated.known = c.now
+	if fold := s.log.Fold(); fold.Leader() == c.opts.Incarnation && fold.Epoch() > s.served && c.members.on && c.stands(s.seated.accepted) {
 		c.serveGroups(s) // it was handed over
 		s.seated.handedAt = c.now
 		return
@@ -192,6 +193,7 @@ func (c *core) nextGroupEntry(s *groupShard) group.Body {
 	case s.state == standing && !c.mayTake(s):
 		return nil
 	case s.state == standing:
+		s.seated.proposed = c.now
 		return &group.Lead{Epoch: s.log.Fold().Epoch() + 1, Leader: c.opts.Incarnation}
 	case c.now.Before(c.groupAppendDue(s)):
 		return nil
@@ -280,6 +282,9 @@ func (c *core) foldedGroups(s *groupShard, ch *ledger.Change[group.Change]) {
 		return
 	}
 	fold := s.log.Fold()
+	if ch.Entry.Kind == group.KindLead {
+		s.seated.known = c.now
+	}
 	switch {
 	case ch.Entry.Kind == group.KindUpdate && !s.leads(): // another's, or given up
 	case ch.Entry.Kind == group.KindUpdate && ch.Mine:
@@ -295,6 +300,8 @@ func (c *core) foldedGroups(s *groupShard, ch *ledger.Change[group.Change]) {
 	case fold.Leader() != c.opts.Incarnation, !c.members.on:
 		c.deposeGroups(s)
 		c.handed(s)
+	case ch.Effect.Elected && (!ch.Mine || !c.stands(s.seated.proposed)):
+		c.deposeGroups(s) // it was handed over, and is read first; or it comes late
 	case ch.Effect.Elected:
 		c.serveGroups(s)
 	}

@@ -59,7 +59,7 @@ func (c *core) recut(p *partition, n int) {
 // and takes the partitions as the fold has them.
 func (c *core) depose(s *ledShard) {
 	c.setState(s, standing)
-	s.objects, s.inFlight, s.epoch, s.doubt = nil, nil, 0, false
+	s.objects, s.inFlight, s.epoch = nil, nil, 0
 	for _, p := range s.parts {
 		p.fail(c, siltstone.ErrNotLeader)
 		known, ok := s.fold().Partition(p.tp)
@@ -78,6 +78,7 @@ func (c *core) electSelf(s *ledShard) shard.Body {
 		c.fail(fmt.Errorf("%s has an ISR of %d agents: this agent leads only what one agent led before it", s.log.Name(), len(s.fold().ISR())))
 		return nil
 	}
+	s.seated.proposed = c.now
 	return &shard.Lead{
 		Epoch:  s.fold().Epoch() + 1,
 		Leader: c.opts.Incarnation,
@@ -88,6 +89,7 @@ func (c *core) electSelf(s *ledShard) shard.Body {
 // foldedLead begins or ends leading.
 func (c *core) foldedLead(s *ledShard, ch *ledger.Change[shard.Change]) {
 	fold := s.fold()
+	s.seated.known = c.now
 	switch {
 	case fold.Sealed() && ch.Mine:
 		c.setState(s, sealed)
@@ -95,8 +97,9 @@ func (c *core) foldedLead(s *ledShard, ch *ledger.Change[shard.Change]) {
 	case fold.Leader() != c.opts.Incarnation, !c.members.on:
 		c.depose(s)
 		c.handed(s)
-	case ch.Effect.Elected && s.unread:
-		// It was handed over; settle reads what else there is to know first.
+	case ch.Effect.Elected && (!ch.Mine || !c.stands(s.seated.proposed)):
+		// It was handed over, and is read first; or it comes late.
+		c.depose(s)
 	case ch.Effect.Elected:
 		c.serve(s)
 	}

@@ -38,7 +38,7 @@ type loads struct {
 
 func (c *core) load(s *ledShard) {
 	c.setState(s, loading)
-	s.unread, s.doubt, s.seated.read = false, false, c.now
+	s.unread, s.seated.read = false, c.now
 	c.loadLedger(&shardLoad{s: s, tried: ledger.Position{Seq: math.MaxUint64}})
 }
 
@@ -136,13 +136,14 @@ func (c *core) loaded(l *shardLoad) {
 			c.end(p)
 		}
 	}
+	s.seated.known = c.now
 	mine := fold.Leader() == c.opts.Incarnation
 	switch {
 	case mine && s.epoch != 0 && fold.Epoch() == s.epoch:
 		c.setState(s, serving)
 		c.resume(s)
 		return
-	case mine && fold.Epoch() > s.served && c.members.on:
+	case mine && fold.Epoch() > s.served && c.members.on && c.stands(s.seated.accepted):
 		c.depose(s)
 		c.serve(s) // it was handed over
 		s.seated.handedAt = c.now

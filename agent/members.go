@@ -26,7 +26,7 @@ import (
 //
 // An agent that cannot confirm for the lease that it holds its register refuses
 // what only a leader may answer: others may have taken over. One that has lost
-// it reads anew who leads what.
+// it gives up what it led: others may be about to take it (seats.go).
 
 const (
 	memberPrefix = "node/"
@@ -228,13 +228,16 @@ func (c *core) suspend() {
 }
 
 // lost is for an agent whose register was taken from it: others believe that it
-// is dead, and may lead what it led.
+// is dead, and lead what it led, or are about to.
 func (c *core) lost() {
-	c.opts.Log.Warn("other agents took this one for dead; it reads anew who leads what")
+	c.opts.Log.Warn("other agents took this one for dead; it gives up what it led")
 	c.members.held = ""
 	c.suspend()
 	for _, s := range c.shards {
-		s.doubt = s.state == serving
+		if s.state == serving {
+			c.depose(s)
+		}
+		s.epoch = 0 // also of one that is being read: it does not go on in that
 	}
 }
 

@@ -25,6 +25,13 @@ type seat struct {
 	led   siltstone.Incarnation
 	ledIn siltstone.Epoch
 
+	// known is since when it is known who has the seat, by the ledger: whether
+	// that one lives counts only as of later.
+	known time.Time
+	// proposed is when this agent's last Lead was proposed, accepted when it
+	// accepted the seat from another.
+	proposed, accepted time.Time
+
 	// Of who has the seat.
 	offered   siltstone.Incarnation // who was asked to take it
 	offeredAt time.Time
@@ -183,6 +190,12 @@ func (c *core) lookVacant(s seated) {
 	if seat.vacantFrom.IsZero() {
 		seat.vacantFrom = c.now
 	}
+	if leader, _ := s.office(); s.stands() == standing && !c.listed(leader) && !c.free(s) {
+		if c.members.due.After(c.now.Add(beatAgain)) { // else they are about to be, or cannot be
+			c.members.due = c.now
+		}
+		return // the registers are to be read first
+	}
 	if due := c.vacantDue(s); !due.IsZero() && !due.After(c.now) {
 		s.load(c)
 	}
@@ -221,10 +234,20 @@ func (c *core) turnOf(s seated) time.Time {
 	return seat.vacantFrom.Add(time.Duration(rank) * turnWait)
 }
 
-// free says whether nobody who lives leads a shard, by its fold.
+// free says whether nobody who lives leads a shard, by its fold. One that is
+// not listed may have come back since the registers were read, and have been
+// elected since: they must have been read after its Lead was known.
 func (c *core) free(s seated) bool {
 	leader, _ := s.office()
-	return leader == 0 || leader == c.opts.Incarnation || !c.listed(leader)
+	return leader == 0 || leader == c.opts.Incarnation || c.members.alone ||
+		!c.listed(leader) && !c.members.listed.Before(s.seat().known)
+}
+
+// stands says whether what this agent began at a time still holds: it has had
+// its register ever since. Else others may have taken it for dead, and be about
+// to take over whatever it came to lead.
+func (c *core) stands(at time.Time) bool {
+	return c.members.alone || !at.IsZero() && !at.Before(c.members.since)
 }
 
 // mayTake says whether this agent is to try to lead a shard that it has read.
@@ -308,7 +331,7 @@ func (c *core) heardOffer(from siltstone.Incarnation, n peer.Shard) {
 func (c *core) readFor(s seated) {
 	if seat := s.seat(); seat.askedBy != 0 {
 		c.tell(seat.askedBy, &peer.Accept{Shard: s.named()})
-		seat.askedBy = 0
+		seat.askedBy, seat.accepted = 0, c.now
 	}
 }
 
@@ -331,7 +354,9 @@ func (c *core) handed(s seated) {
 }
 
 // anew is a seat that this agent does not have.
-func (s *seat) anew() seat { return seat{askedBy: s.askedBy, led: s.led, ledIn: s.ledIn} }
+func (s *seat) anew() seat {
+	return seat{askedBy: s.askedBy, led: s.led, ledIn: s.ledIn, known: s.known, proposed: s.proposed, accepted: s.accepted}
+}
 
 // heardHanded reads a shard anew that names this agent as its leader.
 func (c *core) heardHanded(n peer.Shard) {

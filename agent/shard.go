@@ -31,10 +31,6 @@ type ledShard struct {
 	// have them either.
 	unknown bool
 
-	// doubt: others may lead what this agent led. It is read anew, once what is
-	// in flight is settled; until then nothing is answered.
-	doubt bool
-
 	// unread: a Segment was folded whose rows this agent does not have.
 	unread bool
 

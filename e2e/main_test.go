@@ -209,7 +209,7 @@ func (s *server) terminate(t *testing.T) (code int) {
 // run runs a command of the program and returns its output.
 func run(t *testing.T, stdin string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(count(2, 10))*patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	var out, errs bytes.Buffer

@@ -8,12 +8,14 @@ func (s *scenario) episode() {
 	d := s.dice
 	s.weather = s.storm()
 	s.tracef("weather: %+v", s.weather)
+	s.partHosts()
 	for range d.between(1, 3) {
 		s.pass(d.duration(50*time.Millisecond, 3*time.Second))
 		s.mishap()
 	}
 	s.pass(d.duration(0, 2*time.Second))
 	s.weather = fair()
+	s.mendHosts()
 	if d.chance(0.7) {
 		s.pass(d.duration(0, 3*time.Second))
 	}
@@ -42,7 +44,47 @@ func (s *scenario) storm() weather {
 	if d.chance(0.3) {
 		w.shock = upTo(d, .05)
 	}
+	if d := s.paths; len(s.hosts) > 1 && d.chance(0.5) {
+		w.links.cut, w.links.stall, w.links.refuse = upTo(d, .02), upTo(d, .1), upTo(d, .3)
+		if d.chance(0.3) {
+			w.links.usual *= time.Duration(d.between(2, 50))
+		}
+	}
 	return w
+}
+
+// partHosts keeps some agents from others, one way or both.
+func (s *scenario) partHosts() {
+	d := s.paths
+	if s.orderly || len(s.hosts) == 1 || d.chance(0.5) {
+		return
+	}
+	for range d.between(1, 3) {
+		from := d.below(len(s.hosts))
+		to := (from + d.between(1, len(s.hosts)-1)) % len(s.hosts)
+		s.part(s.hosts[from], s.hosts[to])
+		if d.chance(0.6) {
+			s.part(s.hosts[to], s.hosts[from])
+		}
+		if d.chance(0.2) {
+			s.drag(s.hosts[to], s.hosts[from], d.duration(0, 2*time.Second))
+		}
+	}
+}
+
+// mendHosts ends that, most of the time.
+func (s *scenario) mendHosts() {
+	if len(s.hosts) == 1 || s.paths.chance(0.3) {
+		return
+	}
+	for _, from := range s.hosts {
+		for _, to := range s.hosts {
+			if s.parted(from, to) {
+				s.mend(from, to)
+			}
+			s.drag(from, to, 0)
+		}
+	}
 }
 
 // trouble draws the chances of one store's faults.

@@ -47,6 +47,7 @@ type scenario struct {
 	slow    float64 // of the coordinator, as a steady world's agents end
 
 	hosts     []string // of agents, whether up or not
+	paths     *dice    // of what is between them
 	agents    []*node  // the present ones, by host; perhaps dead
 	keep      bool     // it is followed by another when it ends
 	clients   int
@@ -86,7 +87,7 @@ func (m mood) String() string { return [...]string{"stormy", "calm", "steady"}[m
 func newScenario(seed uint64, m mood) *scenario {
 	s := &scenario{world: newWorld(seed), dice: newDice(seed, "scenario", 0), shocks: newDice(seed, "shocks", 0), calm: m == calm, steady: m == steady}
 	s.hosts = agentHosts(newDice(seed, "agents", 0))
-	s.agents = make([]*node, len(s.hosts))
+	s.agents, s.paths = make([]*node, len(s.hosts)), newDice(seed, "paths", 0)
 	s.history.groups.several = len(s.hosts) > 1
 	s.world.died, s.world.heard = s.follow, s.shock
 	d := s.dice
@@ -283,6 +284,7 @@ func (s *scenario) heal() {
 		n.resume()
 	}
 	clear(s.partings)
+	clear(s.slowed)
 	s.tracef("faults end")
 	healed, at := s.history.tick(), s.now
 	s.calmTeams()
