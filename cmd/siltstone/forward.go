@@ -170,15 +170,16 @@ func (f *forwarder) Fetch(ctx context.Context, r *siltstone.FetchRequest) (*silt
 	if err := answered(resp.ErrorCode, nil); err != nil {
 		return nil, err
 	}
-	got := siltstone.FetchedPart{Err: siltstone.ErrNotLeader, HighWatermark: -1, LastStable: -1, Start: -1, DivergingEpoch: -1, DivergingEnd: -1}
-	for _, t := range resp.Topics {
-		for _, tp := range t.Partitions {
-			got.Err = answered(tp.ErrorCode, nil)
-			got.HighWatermark, got.LastStable, got.Start = siltstone.Offset(tp.HighWatermark), siltstone.Offset(tp.LastStableOffset), siltstone.Offset(tp.LogStartOffset)
-			if len(tp.RecordBatches) > 0 {
-				got.Records = [][]byte{tp.RecordBatches}
-			}
-		}
+	if len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
+		return nil, fmt.Errorf("%w: node %d answers for no partition", siltstone.ErrUnavailable, node)
+	}
+	of := resp.Topics[0].Partitions[0]
+	got := siltstone.FetchedPart{
+		Err: answered(of.ErrorCode, nil), DivergingEpoch: -1, DivergingEnd: -1,
+		HighWatermark: siltstone.Offset(of.HighWatermark), LastStable: siltstone.Offset(of.LastStableOffset), Start: siltstone.Offset(of.LogStartOffset),
+	}
+	if len(of.RecordBatches) > 0 {
+		got.Records = [][]byte{of.RecordBatches}
 	}
 	return &siltstone.FetchResult{Parts: []siltstone.FetchedPart{got}}, nil
 }
@@ -203,15 +204,14 @@ func (f *forwarder) OffsetForTime(ctx context.Context, tp siltstone.TopicPartiti
 		return none, unanswered(err, siltstone.ErrUnavailable)
 	}
 	resp, _ := answer.(*kmsg.ListOffsetsResponse)
-	for _, t := range resp.Topics {
-		for _, p := range t.Partitions {
-			if err := answered(p.ErrorCode, nil); err != nil {
-				return none, err
-			}
-			return siltstone.TimedOffset{Offset: siltstone.Offset(p.Offset), Timestamp: p.Timestamp, Epoch: siltstone.Epoch(p.LeaderEpoch)}, nil
-		}
+	if len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
+		return none, fmt.Errorf("%w: node %d answers for no partition", siltstone.ErrUnavailable, node)
 	}
-	return none, siltstone.ErrNotLeader
+	got := resp.Topics[0].Partitions[0]
+	if err := answered(got.ErrorCode, nil); err != nil {
+		return none, err
+	}
+	return siltstone.TimedOffset{Offset: siltstone.Offset(got.Offset), Timestamp: got.Timestamp, Epoch: siltstone.Epoch(got.LeaderEpoch)}, nil
 }
 
 // lookupTime is what finding a record by its time may take at another agent.
