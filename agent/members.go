@@ -13,6 +13,7 @@ import (
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/agent/peer"
 	"github.com/siltstone-io/siltstone/coordinator"
+	"github.com/siltstone-io/siltstone/internal/planted"
 )
 
 // Agents that share the coordinator know of each other by registers: each holds
@@ -233,6 +234,9 @@ func (c *core) lost() {
 	c.opts.Log.Warn("other agents took this one for dead; it gives up what it led")
 	c.members.held = ""
 	c.suspend()
+	if c.opts.Plant.Is(planted.GoOnAfterLoss) {
+		return
+	}
 	for _, s := range c.shards {
 		if s.state == serving {
 			c.depose(s)

@@ -132,6 +132,7 @@ func TestPlantedBugs(t *testing.T) {
 		planted.OldGenerationCommits:     "6",
 		planted.DuplicateBeforeSafe:      "12", // lost, or another record at its offset
 		planted.SequencesNotCheckpointed: "4",  // there twice
+		planted.GoOnAfterLoss:            "23", // a high watermark goes back
 	}
 	for _, name := range planted.Names {
 		t.Run(name.String(), func(t *testing.T) {

@@ -28,12 +28,14 @@ const (
 	// SequencesNotCheckpointed forgets what is known of producers where a
 	// checkpoint is stored.
 	SequencesNotCheckpointed
+	// GoOnAfterLoss goes on leading after others have taken the agent for dead.
+	GoOnAfterLoss
 )
 
 // Names are all of them.
 var Names = []Name{
 	AckBeforeFlush, TimedOutIsFailed, AppendWithoutFolding, TwoAppendsInFlight,
-	OldGenerationCommits, DuplicateBeforeSafe, SequencesNotCheckpointed,
+	OldGenerationCommits, DuplicateBeforeSafe, SequencesNotCheckpointed, GoOnAfterLoss,
 }
 
 func (n Name) String() string {
@@ -52,6 +54,8 @@ func (n Name) String() string {
 		return "answer a duplicate before its original is safe"
 	case SequencesNotCheckpointed:
 		return "sequences lost at a checkpoint"
+	case GoOnAfterLoss:
+		return "go on leading after being taken for dead"
 	}
 	return "no bug"
 }
