@@ -60,6 +60,7 @@ func (c *core) recut(p *partition, n int) {
 func (c *core) depose(s *ledShard) {
 	c.setState(s, standing)
 	s.objects, s.inFlight, s.epoch = nil, nil, 0
+	s.toOpen, s.toEnd = nil, nil
 	for _, p := range s.parts {
 		p.fail(c, siltstone.ErrNotLeader)
 		known, ok := s.fold().Partition(p.tp)

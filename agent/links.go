@@ -196,7 +196,7 @@ func (c *core) say() {
 		case sh.state == loading && sh.epoch != 0:
 			opened = false
 		}
-		opened = opened && len(sh.toOpen) == 0
+		opened = opened && (!sh.leads() || len(sh.toOpen) == 0)
 	}
 	for i, g := range c.groups {
 		if g.leads() && c.members.on {

@@ -185,6 +185,9 @@ func (c *core) lookVacant(s seated) {
 	seat := s.seat()
 	if by, _ := c.claimed(s); by != 0 {
 		seat.vacantFrom, seat.read = time.Time{}, time.Time{}
+		if led, ok := s.(*ledShard); ok {
+			c.openedElsewhere(led)
+		}
 		return
 	}
 	if seat.vacantFrom.IsZero() {

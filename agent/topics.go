@@ -125,6 +125,17 @@ func (c *core) answerChanges() {
 	})
 }
 
+// openedElsewhere is for a shard that another agent leads: who waits until its
+// partitions are open is answered by what that one says.
+func (c *core) openedElsewhere(s *ledShard) {
+	if len(c.cluster.opening) == 0 {
+		return
+	}
+	for _, p := range s.parts {
+		p.answerOpeners()
+	}
+}
+
 // loadCluster reads the cluster's ledger, and lets nothing be appended to it
 // meanwhile. Of several readings the last that began counts.
 func (c *core) loadCluster() {
