@@ -131,14 +131,14 @@ func TestReport09Configs(t *testing.T) {
 		t.Errorf("%s, %s", code, text)
 	}
 
-	before := []map[string]string{w.described(topic, "t"), w.described(broker, "1"), w.described(broker, ""), w.described(topic, "t", "retention.ms")}
+	before := []map[string]string{w.described(topic, "t"), w.described(broker, s.node(t)), w.described(broker, ""), w.described(topic, "t", "retention.ms")}
 	if len(before[2]) != 1 || len(before[3]) != 1 || len(before[1]) < 30 {
 		t.Errorf("%d settings of all brokers, %d by name, %d of one broker", len(before[2]), len(before[3]), len(before[1]))
 	}
 	s.kill()
 	s = start(t, s.dir)
 	w = s.dial(t)
-	after := []map[string]string{w.described(topic, "t"), w.described(broker, "1"), w.described(broker, ""), w.described(topic, "t", "retention.ms")}
+	after := []map[string]string{w.described(topic, "t"), w.described(broker, s.node(t)), w.described(broker, ""), w.described(topic, "t", "retention.ms")}
 	if diff := cmp.Diff(before, after); diff != "" {
 		t.Errorf("after a restart (-before +after):\n%s", diff)
 	}

@@ -27,6 +27,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -60,6 +61,24 @@ func inEveryState(t *testing.T, s *server, test func(*testing.T, *server)) {
 func (s *server) admin(t *testing.T) *kadm.Client {
 	t.Helper()
 	return kadm.NewClient(s.franz(t))
+}
+
+// node is the server's node id, as clients know it.
+func (s *server) node(t *testing.T) string {
+	t.Helper()
+	admin := s.admin(t)
+	defer admin.Close()
+	brokers, err := admin.ListBrokers(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range brokers {
+		if net.JoinHostPort(b.Host, strconv.Itoa(int(b.Port))) == s.kafka {
+			return strconv.Itoa(int(b.NodeID))
+		}
+	}
+	t.Fatalf("%s is not among %v", s.kafka, brokers)
+	return ""
 }
 
 // setConfig alters one setting of a topic.
