@@ -154,7 +154,6 @@ func (c *core) heardStatus(from siltstone.Incarnation, s *peer.Status) {
 	if c.cluster.ready && coordinator.Seq(s.Cluster) > c.cluster.log.Position().Seq {
 		c.catchUpCluster()
 	}
-	c.answerChanges()
 }
 
 // heardEntries folds entries of the cluster's ledger that another agent has settled.

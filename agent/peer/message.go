@@ -32,8 +32,8 @@ var (
 // A Message is one of Status, Entries, Offer, Accept and Handed.
 type Message interface{ kind() kind }
 
-// Status is what an agent says of itself, to everybody, when it changes and
-// from time to time.
+// Status is what an agent says of itself: to everybody when it changes, and to
+// who has just been connected to.
 type Status struct {
 	// Cluster is the last entry of the cluster's ledger that it has folded.
 	Cluster uint64 `json:"cluster"`
