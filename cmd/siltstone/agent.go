@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -78,30 +77,18 @@ func (a *agentCommand) flush() (f agent.Flush, err error) {
 	return agent.Flush{Bytes: int(n), Wait: a.flushWait, Interval: a.flushInterval}, nil
 }
 
-// listenPeers opens the port for other agents, and says where they come to it.
-func (a *agentCommand) listenPeers(ctx context.Context) (door net.Listener, reached address, err error) {
-	at := a.peer
-	if at == "" {
-		own, err := parseAddress("kafka", a.kafkaAddr)
-		if err != nil {
-			return nil, reached, err
-		}
-		at = address{host: own.host}.String()
-	} else if _, err := parseAddress("peer", at); err != nil {
-		return nil, reached, err
+// peerAddresses are where it listens for other agents, and where they are told
+// to come; zero: as it listens.
+func (a *agentCommand) peerAddresses() (at, told address, err error) {
+	if a.peer != "" {
+		at, err = parseAddress("peer", a.peer)
+	} else if at, err = parseAddress("kafka", a.kafkaAddr); err == nil {
+		at.port = 0
 	}
-	if a.advertisePeer != "" {
-		if reached, err = parseAdvertised("advertise-peer", a.advertisePeer); err != nil {
-			return nil, reached, err
-		}
+	if err == nil && a.advertisePeer != "" {
+		told, err = parseAdvertised("advertise-peer", a.advertisePeer)
 	}
-	if door, err = listen(ctx, "peer", at); err != nil {
-		return nil, reached, err
-	}
-	if reached == (address{}) {
-		reached = advertised(door.Addr())
-	}
-	return door, reached, nil
+	return at, told, err
 }
 
 // run serves until ctx ends, then flushes what is buffered.
@@ -111,6 +98,10 @@ func (a *agentCommand) run(ctx context.Context, stdout, stderr io.Writer) (err e
 		return err
 	}
 	flush, err := a.flush()
+	if err != nil {
+		return err
+	}
+	peersAt, peersTold, err := a.peerAddresses()
 	if err != nil {
 		return err
 	}
@@ -125,11 +116,14 @@ func (a *agentCommand) run(ctx context.Context, stdout, stderr io.Writer) (err e
 		return err
 	}
 	defer at.close()
-	door, reached, err := a.listenPeers(ctx)
+	door, err := listen(ctx, "peer", peersAt.String())
 	if err != nil {
 		return err
 	}
 	defer func() { _ = door.Close() }()
+	if peersTold == (address{}) {
+		peersTold = advertised(door.Addr())
+	}
 	s := newService(settings, at, stderr)
 	stores, err := a.open(ctx, s.log, s.metrics)
 	if err != nil {
@@ -145,7 +139,7 @@ func (a *agentCommand) run(ctx context.Context, stdout, stderr io.Writer) (err e
 		peers, err := tcp.New(tcp.Options{Self: s.self, Cluster: id, Listener: door, Secret: secret, Log: s.log, Metrics: s.metrics})
 		return agent.Options{
 			Coordinator: stores.coordinator, Bucket: stores.bucket, Cluster: id, Flush: flush, Memory: memory,
-			Peers: peers, PeerAddress: reached.String(),
+			Peers: peers, PeerAddress: peersTold.String(),
 		}, err
 	}
 	s.chores = func(ctx context.Context) error { return stores.reap(ctx, s.log) }
