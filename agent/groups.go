@@ -76,6 +76,3 @@ func (op *listOp) handle(c *core) {
 		}
 	}
 }
-
-// Coordinates says whether this agent coordinates a group.
-func (a *Agent) Coordinates(id string) bool { return a.Coordinator(id).Own }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator/group"
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
 )
@@ -34,7 +33,6 @@ type groupShard struct {
 	// paced is when the next append would begin if all were joinUpdates apart.
 	paced time.Time
 
-	served   siltstone.Epoch // in which it led last
 	seated   seat
 	unstored unstored // while this agent leads
 }
@@ -95,8 +93,8 @@ func (e *groupsLoaded) handle(c *core) {
 	s.log.Replace(e.got.Fold, e.got.At)
 	s.unstored.restart(e.got.At, e.got.Checkpoint, c.now)
 	s.seated.known = c.now
-	if fold := s.log.Fold(); fold.Leader() == c.opts.Incarnation && fold.Epoch() > s.served && c.members.on && c.stands(s.seated.accepted) {
-		c.serveGroups(s) // it was handed over
+	if c.inherits(s) {
+		c.serveGroups(s)
 		s.seated.handedAt = c.now
 		return
 	}
@@ -124,8 +122,9 @@ func (c *core) stopMachine(s *groupShard) {
 // serveGroups begins coordinating, in an epoch that is this agent's own.
 func (c *core) serveGroups(s *groupShard) {
 	c.stopMachine(s)
-	s.state, s.served, s.seated, c.statusStale = serving, s.log.Fold().Epoch(), s.seated.anew(), true
-	c.opts.Log.Debug("leads", "ledger", s.log.Name(), "epoch", s.served)
+	s.state, s.seated, c.statusStale = serving, s.seated.anew(), true
+	s.seated.served = s.log.Fold().Epoch()
+	c.opts.Log.Debug("leads", "ledger", s.log.Name(), "epoch", s.seated.served)
 	s.machine = group.NewMachine(s.log.Fold(), group.Options{
 		Epoch:    s.log.Fold().Epoch(),
 		Writer:   c.opts.Incarnation,
@@ -300,10 +299,10 @@ func (c *core) foldedGroups(s *groupShard, ch *ledger.Change[group.Change]) {
 	case fold.Leader() != c.opts.Incarnation, !c.members.on:
 		c.deposeGroups(s)
 		c.handed(s)
-	case ch.Effect.Elected && (!ch.Mine || !c.stands(s.seated.proposed)):
-		c.deposeGroups(s) // it was handed over, and is read first; or it comes late
-	case ch.Effect.Elected:
+	case ch.Effect.Elected && c.elected(s, ch.Mine):
 		c.serveGroups(s)
+	case ch.Effect.Elected: // it was handed over, and is read first; or it comes late
+		c.deposeGroups(s)
 	}
 }
 

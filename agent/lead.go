@@ -98,11 +98,10 @@ func (c *core) foldedLead(s *ledShard, ch *ledger.Change[shard.Change]) {
 	case fold.Leader() != c.opts.Incarnation, !c.members.on:
 		c.depose(s)
 		c.handed(s)
-	case ch.Effect.Elected && (!ch.Mine || !c.stands(s.seated.proposed)):
-		// It was handed over, and is read first; or it comes late.
-		c.depose(s)
-	case ch.Effect.Elected:
+	case ch.Effect.Elected && c.elected(s, ch.Mine):
 		c.serve(s)
+	case ch.Effect.Elected: // it was handed over, and is read first; or it comes late
+		c.depose(s)
 	}
 }
 
@@ -110,7 +109,8 @@ func (c *core) foldedLead(s *ledShard, ch *ledger.Change[shard.Change]) {
 func (c *core) serve(s *ledShard) {
 	c.setState(s, serving)
 	s.epoch = s.fold().Epoch()
-	s.served, s.seated = s.epoch, s.seated.anew()
+	s.seated = s.seated.anew()
+	s.seated.served = s.epoch
 	c.opts.Log.Debug("leads", "ledger", s.log.Name(), "epoch", s.epoch)
 	s.toOpen, s.toEnd = nil, nil // of an earlier epoch
 	for _, p := range s.parts {

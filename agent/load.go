@@ -137,15 +137,14 @@ func (c *core) loaded(l *shardLoad) {
 		}
 	}
 	s.seated.known = c.now
-	mine := fold.Leader() == c.opts.Incarnation
 	switch {
-	case mine && s.epoch != 0 && fold.Epoch() == s.epoch:
+	case fold.Leader() == c.opts.Incarnation && s.epoch != 0 && fold.Epoch() == s.epoch:
 		c.setState(s, serving)
 		c.resume(s)
 		return
-	case mine && fold.Epoch() > s.served && c.members.on && c.stands(s.seated.accepted):
+	case c.inherits(s):
 		c.depose(s)
-		c.serve(s) // it was handed over
+		c.serve(s)
 		s.seated.handedAt = c.now
 		return
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator"
 	cfaulty "github.com/siltstone-io/siltstone/coordinator/faulty"
+	"github.com/siltstone-io/siltstone/coordinator/group"
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
 	cmemory "github.com/siltstone-io/siltstone/coordinator/memory"
 	"github.com/siltstone-io/siltstone/coordinator/shard"
@@ -279,3 +280,12 @@ func (r *rig) addRows(got ledger.Loaded[*shard.State, shard.Change]) {
 		r.t.Fatal(err)
 	}
 }
+
+// Leads says in which epoch the agent itself leads a partition's shard.
+func (a *Agent) Leads(tp siltstone.TopicPartition) (siltstone.Epoch, bool) {
+	l := ledBy(a.status.Load().Logs, shard.Of(tp))
+	return l.Epoch, l.Own
+}
+
+// Coordinates says whether the agent itself coordinates a group.
+func (a *Agent) Coordinates(id string) bool { return ledBy(a.status.Load().Groups, group.Of(id)).Own }

@@ -32,6 +32,9 @@ type seat struct {
 	// accepted the seat from another.
 	proposed, accepted time.Time
 
+	// served is the last epoch in which this agent led: it does not begin in that again.
+	served siltstone.Epoch
+
 	// Of who has the seat.
 	offered   siltstone.Incarnation // who was asked to take it
 	offeredAt time.Time
@@ -246,11 +249,24 @@ func (c *core) free(s seated) bool {
 		!c.listed(leader) && !c.members.listed.Before(s.seat().known)
 }
 
-// stands says whether what this agent began at a time still holds: it has had
-// its register ever since. Else others may have taken it for dead, and be about
-// to take over whatever it came to lead.
-func (c *core) stands(at time.Time) bool {
+// memberSince says whether this agent has had its register ever since a time.
+// Else others may have taken it for dead, and be about to take over whatever it
+// came to lead by what it did then.
+func (c *core) memberSince(at time.Time) bool {
 	return c.members.alone || !at.IsZero() && !at.Before(c.members.since)
+}
+
+// elected says whether this agent, whom a Lead of its own has just named, may
+// serve by it: it does not come late.
+func (c *core) elected(s seated, mine bool) bool {
+	return mine && c.memberSince(s.seat().proposed)
+}
+
+// inherits says whether this agent, having read a shard, may serve it because
+// another that led it has named it.
+func (c *core) inherits(s seated) bool {
+	leader, epoch := s.office()
+	return leader == c.opts.Incarnation && epoch > s.seat().served && c.members.on && c.memberSince(s.seat().accepted)
 }
 
 // mayTake says whether this agent is to try to lead a shard that it has read.
@@ -358,7 +374,10 @@ func (c *core) handed(s seated) {
 
 // anew is a seat that this agent does not have.
 func (s *seat) anew() seat {
-	return seat{askedBy: s.askedBy, led: s.led, ledIn: s.ledIn, known: s.known, proposed: s.proposed, accepted: s.accepted}
+	return seat{
+		askedBy: s.askedBy, led: s.led, ledIn: s.ledIn, served: s.served,
+		known: s.known, proposed: s.proposed, accepted: s.accepted,
+	}
 }
 
 // heardHanded reads a shard anew that names this agent as its leader.

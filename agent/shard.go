@@ -14,8 +14,6 @@ type ledShard struct {
 	log   *ledger.Log[*shard.State, shard.Change]
 	state shardState
 	epoch siltstone.Epoch // in which it leads; from when its Lead is folded
-	// served is the last epoch in which it led: it does not begin in that again.
-	served siltstone.Epoch
 
 	objects []*object    // cut and not committed here, in order of offsets
 	parts   []*partition // of all topics, in the order in which they came

@@ -116,24 +116,22 @@ func (a *Agent) Status() Status {
 // Ready is closed once the agent has become ready for the first time.
 func (a *Agent) Ready() <-chan struct{} { return a.ready }
 
-// Leader says who leads a partition's shard, as far as this agent knows, and in
+// Leader says which node leads a partition, as far as this agent knows, and in
 // which epoch.
-func (a *Agent) Leader(tp siltstone.TopicPartition) Led {
-	return a.led(a.status.Load().Logs, shard.Of(tp))
+func (a *Agent) Leader(tp siltstone.TopicPartition) (node int32, epoch siltstone.Epoch, ok bool) {
+	l := ledBy(a.status.Load().Logs, shard.Of(tp))
+	return l.Node, l.Epoch, l.Node >= 0
 }
 
-// Coordinator says who coordinates a group, as far as this agent knows.
-func (a *Agent) Coordinator(id string) Led { return a.led(a.status.Load().Groups, group.Of(id)) }
+// Coordinator says which node coordinates a group, as far as this agent knows.
+func (a *Agent) Coordinator(id string) (node int32, ok bool) {
+	l := ledBy(a.status.Load().Groups, group.Of(id))
+	return l.Node, l.Node >= 0
+}
 
-func (a *Agent) led(all []Led, i int) Led {
+func ledBy(all []Led, i int) Led {
 	if i >= len(all) {
 		return Led{Node: -1, Epoch: -1}
 	}
 	return all[i]
-}
-
-// Leads says in which epoch this agent leads a partition's shard.
-func (a *Agent) Leads(tp siltstone.TopicPartition) (siltstone.Epoch, bool) {
-	l := a.Leader(tp)
-	return l.Epoch, l.Own
 }

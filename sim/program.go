@@ -67,23 +67,13 @@ func (n *node) random(number uint64) func() uint64 {
 }
 
 // view describes a cluster to the door of one of its agents.
-type view struct{ agent *agent.Agent }
+type view struct{ *agent.Agent }
 
 func (v view) Describe() kafka.ClusterInfo {
-	s := v.agent.Status()
+	s := v.Status()
 	info := kafka.ClusterInfo{ID: clusterID.String(), Self: s.Self, Controller: s.Self}
 	for _, m := range s.Members {
 		info.Nodes = append(info.Nodes, kafka.Node{ID: m.Node, Host: m.Address, Port: 9092, Rack: m.Zone})
 	}
 	return info
-}
-
-func (v view) Leader(tp siltstone.TopicPartition) (int32, siltstone.Epoch, bool) {
-	l := v.agent.Leader(tp)
-	return l.Node, l.Epoch, l.Node >= 0
-}
-
-func (v view) Coordinator(group string) (int32, bool) {
-	l := v.agent.Coordinator(group)
-	return l.Node, l.Node >= 0
 }

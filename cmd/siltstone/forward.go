@@ -59,8 +59,8 @@ func (f *forwarder) ask(ctx context.Context, node int32, until time.Time, q kmsg
 
 // elsewhere says which other agent leads a partition, if one does.
 func (f *forwarder) elsewhere(tp siltstone.TopicPartition) (int32, bool) {
-	l := f.Leader(tp)
-	return l.Node, !l.Own && l.Node >= 0 && l.Node != f.Status().Self
+	node, _, ok := f.Leader(tp)
+	return node, ok && node != f.Status().Self
 }
 
 // Append implements gateway.Log.

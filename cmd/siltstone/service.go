@@ -132,7 +132,7 @@ func (s *service) newEngine(ctx context.Context) (*agent.Agent, error) {
 func (s *service) newDoor(engine *agent.Agent) (*kafka.Server, error) {
 	return kafka.New(kafka.Options{
 		Log: engine, Groups: engine, Admin: engine, Topics: engine,
-		Cluster: &clusterView{engine: engine}, LogDir: s.store,
+		Cluster: &clusterView{Agent: engine}, LogDir: s.store,
 		Random: rand.Uint64, Logger: s.log, Metrics: s.metrics, Limits: s.memory.kafka(),
 	})
 }
