@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"net"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -40,9 +41,16 @@ func moving(err error) bool {
 		return false
 	}
 	for _, e := range shards.Errs {
-		if !kerr.IsRetriable(e.Err) && !kgo.IsRetryableBrokerErr(e.Err) {
+		if !kerr.IsRetriable(e.Err) && !kgo.IsRetryableBrokerErr(e.Err) && !refusedDial(e.Err) {
 			return false
 		}
 	}
 	return true
+}
+
+// refusedDial says whether a connection was refused: to a leader that has just
+// stopped, for some agent has told who leads.
+func refusedDial(err error) bool {
+	dial, ok := errors.AsType[*net.OpError](err)
+	return ok && dial.Op == "dial"
 }

@@ -166,7 +166,8 @@ func TestStoreWithoutConditions(t *testing.T) {
 }
 
 // TestRefusingStore: callers who do not give up send a store that refuses
-// everything no more than 20 requests a second, and go on when it recovers.
+// everything no more than 20 requests a second, beside those that are under way
+// when it begins to, and go on when it recovers.
 func TestRefusingStore(t *testing.T) {
 	e := startBehind(t)
 	e.each(t, func(t *testing.T, b *open.Bucket) {
@@ -197,7 +198,11 @@ func TestRefusingStore(t *testing.T) {
 			}
 		}
 		for second, n := range e.proxy.PerSecond() {
-			if n > 20 {
+			most := 20
+			if second == 0 {
+				most = 15 + 10 // those that the gate lets through, and the callers that were under way
+			}
+			if n > most {
 				t.Errorf("%d requests in second %d", n, second)
 			}
 		}
