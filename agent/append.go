@@ -177,7 +177,7 @@ func (c *core) bufferPart(p *partition, op *appendOp, part int) {
 	} else {
 		p.await(appendWait{op: op, part: part, end: p.next})
 	}
-	if op.req.Acks == -1 || len(p.fetchers) > 0 || p.room() < siltstone.UncleanJump/2 {
+	if p.room() < siltstone.UncleanJump/2 || (op.req.Acks == -1 || len(p.fetchers) > 0) && c.awaitsFlush(p) {
 		c.somebodyWaits()
 	}
 }
@@ -214,12 +214,15 @@ func (c *core) buffer(p *partition, batches []byte) int {
 	b := batches[:h.SizeBytes()]
 	in, pos := c.slabs.put(p, b)
 	ref := batchRef{
-		slab: in, pos: pos, size: uint32(len(b)),
+		slab: in, pos: pos, size: uint32(len(b)), at: c.sinceBegin(),
 		base: p.next, offsets: h.LastOffsetDelta + 1, epoch: p.shard.epoch, maxTimestamp: h.MaxTimestamp,
 	}
 	batch.Stamp(ref.bytes(), ref.base, ref.epoch)
 	p.tail.push(ref)
 	p.next = ref.end()
+	if r := &p.shard.replicas; len(r.followers) > 0 {
+		r.fresh = append(r.fresh, heldBatch{p, ref})
+	}
 	p.uncut++
 	if !p.dirty {
 		p.dirty = true
@@ -230,6 +233,13 @@ func (c *core) buffer(p *partition, batches []byte) int {
 	}
 	c.uncutBytes += len(b)
 	return len(b)
+}
+
+// uncutNone takes a partition's batches off those that are to be cut.
+func (c *core) uncutNone(p *partition) {
+	for ; p.uncut > 0; p.uncut-- {
+		c.uncutBytes -= int(p.tail.at(p.tail.len() - p.uncut).size)
+	}
 }
 
 // dropUnflushed forgets a partition's batches that are in no folded Segment.

@@ -60,11 +60,17 @@ func (c *core) nextEntry(s *ledShard) (shard.Body, int) {
 		return nil, 0
 	case s.state == standing:
 		return c.electSelf(s), 0
+	case s.state == recovering && len(s.objects) > 0:
+		return c.segmentBody(s, 0)
+	case s.state == recovering:
+		return nil, 0
 	case len(s.toOpen) > 0:
 		return c.openBody(s), 0
 	case len(s.toEnd) > 0:
 		return c.endBody(s), 0
-	case len(s.toTrim) > 0 && !(s.trimLast && len(s.objects) > 0 && s.objects[0].uploaded):
+	case c.changeISR(s):
+		return &shard.Lead{Epoch: s.epoch, Leader: c.opts.Incarnation, ISR: s.replicas.changing}, 0
+	case c.canTrim(s) && !(s.trimLast && len(s.objects) > 0 && s.objects[0].uploaded):
 		s.trimLast = true
 		return c.trimBody(s), 0
 	case len(s.objects) > 0:
@@ -147,6 +153,13 @@ func (c *core) settle(s *ledShard, out ledger.Outcome) {
 		changes[i].Mine = changes[i].Mine && !given
 		c.folded(s, &changes[i], objects)
 	}
+	if err == nil && !s.log.Busy() {
+		s.replicas.changing = nil
+		c.raiseHeld(s)
+	}
+	if len(changes) > 0 {
+		c.pushEntries(s, out.Entries)
+	}
 	switch {
 	case errors.Is(err, ledger.ErrTrimmed), err == nil && s.unread && s.state == standing:
 		c.load(s)
@@ -185,12 +198,18 @@ func (c *core) foldedSegment(s *ledShard, ch *ledger.Change[shard.Change], objec
 	if !ch.Mine {
 		// Another's, from before this agent led, or of another epoch: no
 		// record of this agent's is in it. Its producers are in its objects.
-		s.unread = true
 		for _, r := range ch.Effect.Assigned {
-			if p := c.parts[r.Partition.TP]; p != nil && !s.leads() {
-				c.reset(p, r.Partition)
-			} else if p != nil && r.End() > p.flushed {
+			p := c.parts[r.Partition.TP]
+			if p != nil && s.inOffice() && r.End() > p.flushed {
 				c.fail(fmt.Errorf("%s, entry %d: %s has records that its leader did not write", s.log.Name(), ch.Entry.Seq, p.tp))
+			}
+			if p == nil || s.inOffice() || !c.learnProducers(p, r, ch.Entry.TimeMS) {
+				s.unread = true
+			}
+		}
+		for _, r := range ch.Effect.Assigned {
+			if p := c.parts[r.Partition.TP]; p != nil && !s.inOffice() {
+				c.trimTail(p, r.Partition, true)
 			}
 		}
 		return
@@ -226,8 +245,17 @@ func (c *core) commit(part *objectPart) {
 	}
 	p.flushedProducers(part.batches)
 	p.flushed = part.end()
-	p.advance(c, int(part.bytes()))
+	p.raise(c, p.flushed)
 	c.unpark(p)
+}
+
+// changeISR says whether the ISR is to change, and notes to what.
+func (c *core) changeISR(s *ledShard) bool {
+	next := c.isrChange(s)
+	if next != nil {
+		s.replicas.changing = next
+	}
+	return next != nil
 }
 
 // opened makes a partition ready for records.
@@ -256,7 +284,10 @@ func (c *core) trimmed(t shard.Trimmed) {
 // reset takes a partition's bounds from the fold; it has nothing unflushed. A
 // tail that another has written after is not one any more: it would have a hole.
 func (c *core) reset(p *partition, known *shard.Partition) {
-	p.start, p.flushed, p.next = known.LogStart, known.Next, known.Next
+	if p.next > p.flushed {
+		c.dropUnflushed(p)
+	}
+	p.start, p.flushed, p.next, p.hw = known.LogStart, known.Next, known.Next, known.Next
 	if n := p.tail.len(); n > 0 && p.tail.at(n-1).end() != p.next {
 		p.tail = tail{}
 	}

@@ -28,6 +28,7 @@ type core struct {
 	seatsNext time.Time    // when lookSeats has something to do, whatever happens
 	said      *peer.Status // to the others, last
 	cluster   clusterLedger
+	began     time.Time
 	shards    [shard.Count]*ledShard
 	groups    [group.Count]*groupShard
 	parts     map[siltstone.TopicPartition]*partition
@@ -47,6 +48,8 @@ type core struct {
 	refused     refusals
 	rows        []segment.Row // memory of rowsOf
 
+	nextStream uint64 // of replication
+
 	fetches   uint64 // so many have come
 	plans     uint64 // and were planned
 	deadlines deadlines
@@ -63,7 +66,7 @@ func newCore(a *Agent) *core {
 		parts: map[siltstone.TopicPartition]*partition{},
 		slabs: slabs{limit: a.opts.Memory.Tail},
 	}
-	c.said = &peer.Status{}
+	c.said, c.began = &peer.Status{}, c.now
 	if a.opts.Alone {
 		c.members = membership{alone: true, on: true, node: 1}
 		c.replan()
@@ -148,6 +151,14 @@ func (c *core) turn() {
 	c.slabs.evict()
 	c.releaseFlushed()
 	c.admit()
+	for _, s := range c.shards {
+		c.follow(s)
+		c.replicate(s)
+		c.pump(s)
+		if s.state == recovering && !s.unflushed() {
+			c.serve(s)
+		}
+	}
 	c.answerChanges()
 	c.publish()
 }
@@ -168,6 +179,7 @@ func (c *core) untilDue() time.Duration {
 	sooner(c.seatsNext)
 	sooner(c.clusterDue())
 	for _, s := range c.shards {
+		sooner(c.replicasDue(s))
 		if s.leads() {
 			sooner(c.checkpointDue(&s.unstored))
 		}

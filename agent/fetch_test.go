@@ -80,7 +80,7 @@ func TestPiecesOfTheTail(t *testing.T) {
 			p.next++
 		}
 	}
-	p.flushed = p.next
+	p.flushed, p.hw = p.next, p.next
 	for from := range p.next {
 		records, size := p.fromTail(from, 1<<30, true, everything())
 		got := bytes.Join(records, nil)

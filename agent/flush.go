@@ -72,7 +72,7 @@ func (c *core) flushDue() time.Time {
 			due = c.now
 		}
 	}
-	handing := func(s *ledShard) bool { return s.seated.heir != 0 }
+	handing := func(s *ledShard) bool { return s.seated.heir != 0 || s.state == recovering }
 	if c.uncutBytes >= f.Bytes || c.draining || len(c.queue) > 0 || slices.ContainsFunc(c.shards[:], handing) {
 		due = c.now
 	}

@@ -1,11 +1,12 @@
 package agent
 
 import (
-	"fmt"
+	"slices"
 
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
 	"github.com/siltstone-io/siltstone/coordinator/shard"
+	"github.com/siltstone-io/siltstone/internal/planted"
 )
 
 // begin starts with the topics; the shards follow once they are known.
@@ -30,6 +31,7 @@ func (c *core) resume(s *ledShard) {
 	}
 	s.objects = nil
 	s.toOpen, s.toEnd = nil, nil
+	s.replicas.changing = nil
 	for _, p := range s.parts { // some may have come meanwhile
 		if known, ok := s.fold().Partition(p.tp); !ok {
 			s.toOpen = append(s.toOpen, p)
@@ -55,17 +57,26 @@ func (c *core) recut(p *partition, n int) {
 	c.oldestUncut, c.waitingFrom = c.now, c.now
 }
 
-// depose gives up what this agent stamped in a shard and has not committed,
-// and takes the partitions as the fold has them.
+// depose gives up the objects that this agent stamped in a shard and has not
+// committed, and takes the partitions as the fold has them. As a member of the
+// ISR, it keeps what is not flushed.
 func (c *core) depose(s *ledShard) {
 	c.setState(s, standing)
 	s.objects, s.inFlight, s.epoch = nil, nil, 0
 	s.toOpen, s.toEnd = nil, nil
+	s.replicas = replication{}
+	if f := s.follows; f != nil && f.open.Epoch < s.fold().Epoch() {
+		c.endFollow(s)
+	}
+	keep := c.keepsTails(s) || s.follows != nil && s.follows.adopted
 	for _, p := range s.parts {
-		p.fail(c, siltstone.ErrNotLeader)
+		p.refuse(c, siltstone.ErrNotLeader)
+		c.uncutNone(p)
 		known, ok := s.fold().Partition(p.tp)
 		if p.open = ok; ok {
-			c.reset(p, known)
+			c.trimTail(p, known, keep)
+		} else {
+			c.dropUnflushed(p)
 		}
 	}
 }
@@ -75,16 +86,22 @@ func (c *core) electSelf(s *ledShard) shard.Body {
 	if !c.mayTake(s) {
 		return nil
 	}
-	if !s.mayLead() {
-		c.fail(fmt.Errorf("%s has an ISR of %d agents: this agent leads only what one agent led before it", s.log.Name(), len(s.fold().ISR())))
-		return nil
-	}
 	s.seated.proposed = c.now
-	return &shard.Lead{
-		Epoch:  s.fold().Epoch() + 1,
-		Leader: c.opts.Incarnation,
-		ISR:    []siltstone.Incarnation{c.opts.Incarnation},
+	self := []siltstone.Incarnation{c.opts.Incarnation}
+	lead := &shard.Lead{Epoch: s.fold().Epoch() + 1, Leader: c.opts.Incarnation, ISR: self}
+	switch isr := s.fold().ISR(); {
+	case len(isr) <= 1: // all that was acknowledged is flushed
+	case slices.Contains(isr, c.opts.Incarnation):
+		if lead.ISR = slices.Clone(isr); c.opts.Plant.Is(planted.TakeOverAlone) {
+			lead.ISR = self
+		}
+	case c.opts.Plant.Is(planted.LeadWithoutTail):
+	default:
+		lead.Unclean = true
+		c.metrics.unclean.Inc()
+		c.opts.Log.Error("all agents that held what is not flushed are gone; it is given up", "ledger", s.log.Name(), "isr", isr)
 	}
+	return lead
 }
 
 // foldedLead begins or ends leading.
@@ -95,9 +112,13 @@ func (c *core) foldedLead(s *ledShard, ch *ledger.Change[shard.Change]) {
 	case fold.Sealed() && ch.Mine:
 		c.setState(s, sealed)
 		c.failParts(s)
+	case fold.Leader() != c.opts.Incarnation && !ch.Effect.Elected && s.state == standing:
+		// The ISR of who leads has changed.
 	case fold.Leader() != c.opts.Incarnation, !c.members.on:
 		c.depose(s)
 		c.handed(s)
+	case ch.Effect.Elected && c.elected(s, ch.Mine) && len(fold.ISR()) > 1:
+		c.recover(s)
 	case ch.Effect.Elected && c.elected(s, ch.Mine):
 		c.serve(s)
 	case ch.Effect.Elected: // it was handed over, and is read first; or it comes late
@@ -111,6 +132,7 @@ func (c *core) serve(s *ledShard) {
 	s.epoch = s.fold().Epoch()
 	s.seated = s.seated.anew()
 	s.seated.served = s.epoch
+	s.replicas, s.follows, s.tailEpoch = replication{}, nil, s.epoch
 	c.opts.Log.Debug("leads", "ledger", s.log.Name(), "epoch", s.epoch)
 	s.toOpen, s.toEnd = nil, nil // of an earlier epoch
 	for _, p := range s.parts {
@@ -188,7 +210,7 @@ func (c *core) drained() bool {
 		return false // what it holds is not known
 	}
 	for _, s := range c.shards {
-		if s.leads() || s.log.Busy() || s.unstored.checkpointing {
+		if s.inOffice() || s.log.Busy() || s.unstored.checkpointing {
 			return false
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/agent/peer"
 	"github.com/siltstone-io/siltstone/coordinator"
-	"github.com/siltstone-io/siltstone/coordinator/ledger"
 	"github.com/siltstone-io/siltstone/coordinator/topic"
 )
 
@@ -99,6 +98,12 @@ type linkUp struct{ to siltstone.Incarnation }
 func (e *linkUp) handle(c *core) {
 	if o := c.member(e.to); o != nil {
 		o.up, o.wasUp, o.refused, o.dead = true, true, false, ""
+		c.statusStale = true
+		for _, s := range c.shards {
+			if f := s.replicas.follower(e.to); f != nil {
+				f.again = c.now
+			}
+		}
 		c.tell(e.to, c.said)
 	}
 }
@@ -114,7 +119,12 @@ func (e *linkDown) handle(c *core) {
 		return
 	}
 	if o.up { // it may have left
-		o.up, c.members.due = false, c.now
+		o.up, c.members.due, c.statusStale = false, c.now, true
+		for _, s := range c.shards {
+			if f := s.replicas.follower(e.to); f != nil && f.stream != 0 {
+				c.endStream(f)
+			}
+		}
 	}
 	// One that was never reached may have an address that leads nowhere.
 	if e.refused && o.wasUp && !o.refused {
@@ -133,13 +143,21 @@ func (e *heardFrom) handle(c *core) {
 	case *peer.Status:
 		c.heardStatus(e.from, m)
 	case *peer.Entries:
-		c.heardEntries(m)
+		c.heardEntries(e.from, m)
 	case *peer.Offer:
 		c.heardOffer(e.from, m.Shard)
 	case *peer.Accept:
 		c.heardAccept(e.from, m.Shard)
 	case *peer.Handed:
 		c.heardHanded(m.Shard)
+	case *peer.Open:
+		c.heardOpen(e.from, m)
+	case *peer.Batches:
+		c.heardBatches(e.from, m)
+	case *peer.Ack:
+		c.heardAck(e.from, m)
+	case *peer.Refuse:
+		c.heardRefuse(e.from, m)
 	}
 }
 
@@ -156,32 +174,26 @@ func (c *core) heardStatus(from siltstone.Incarnation, s *peer.Status) {
 	}
 }
 
-// heardEntries folds entries of the cluster's ledger that another agent has settled.
-func (c *core) heardEntries(m *peer.Entries) {
+// heardEntries folds entries that another agent has settled.
+func (c *core) heardEntries(from siltstone.Incarnation, m *peer.Entries) {
+	if m.Ledger != topic.Ledger {
+		c.heardShardEntries(from, m)
+		return
+	}
 	l := &c.cluster
-	if m.Ledger != topic.Ledger || !l.ready || len(m.Entries) == 0 {
+	if !l.ready || len(m.Entries) == 0 {
 		return
 	}
 	if coordinator.Seq(m.Entries[0].Seq) > l.log.Position().Seq+1 {
 		c.catchUpCluster()
 		return
 	}
-	out := ledger.Outcome{}
-	for _, e := range m.Entries {
-		in := coordinator.Entry{Seq: coordinator.Seq(e.Seq), Data: e.Data}
-		copy(in.Nonce[:], e.Nonce)
-		out.Entries = append(out.Entries, in)
-	}
-	c.settleCluster(out)
+	c.settleCluster(outcomeOf(m))
 }
 
 // pushCluster tells the others of entries of the cluster's ledger.
 func (c *core) pushCluster(entries []coordinator.Entry) {
-	m := &peer.Entries{Ledger: topic.Ledger}
-	for _, e := range entries {
-		m.Entries = append(m.Entries, peer.Entry{Seq: uint64(e.Seq), Nonce: e.Nonce[:], Data: e.Data})
-	}
-	c.tellAll(m)
+	c.tellAll(entriesOf(topic.Ledger, entries))
 }
 
 // say tells the others what this agent leads, if it is not what they know.

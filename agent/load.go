@@ -139,7 +139,11 @@ func (c *core) loaded(l *shardLoad) {
 	s.seated.known = c.now
 	switch {
 	case fold.Leader() == c.opts.Incarnation && s.epoch != 0 && fold.Epoch() == s.epoch:
-		c.setState(s, serving)
+		to := serving
+		if s.seated.served != s.epoch {
+			to = recovering
+		}
+		c.setState(s, to)
 		c.resume(s)
 		return
 	case c.inherits(s):

@@ -238,7 +238,7 @@ func (c *core) lost() {
 		return
 	}
 	for _, s := range c.shards {
-		if s.state == serving {
+		if s.inOffice() {
 			c.depose(s)
 		}
 		s.epoch = 0 // also of one that is being read: it does not go on in that

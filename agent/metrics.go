@@ -17,6 +17,7 @@ type metrics struct {
 	flushedBytes  prometheus.Counter
 	flushSeconds  prometheus.Histogram
 	voidEntries   prometheus.Counter
+	unclean       prometheus.Counter
 	checkpoints   prometheus.Counter
 	ledgerAppends *prometheus.HistogramVec
 }
@@ -38,6 +39,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		flushes:       counter("flushes_total", "Segments uploaded."),
 		flushedBytes:  counter("flushed_bytes_total", "Segments uploaded, by size."),
 		voidEntries:   counter("void_entries_total", "Ledger entries that broke the rules. No correct writer makes one."),
+		unclean:       counter("unclean_takeovers_total", "Shards taken over after all that held their unflushed records were gone: what replication alone had made safe is lost."),
 		checkpoints:   counter("checkpoints_total", "Folds stored."),
 		flushSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: "siltstone", Subsystem: "agent", Name: "flush_seconds",
@@ -49,7 +51,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}, []string{"kind"}),
 	}
 	if reg != nil {
-		reg.MustRegister(m.appendedBytes, m.repeats, m.flushes, m.flushedBytes, m.voidEntries, m.checkpoints, m.flushSeconds, m.ledgerAppends)
+		reg.MustRegister(m.appendedBytes, m.repeats, m.flushes, m.flushedBytes, m.voidEntries, m.unclean, m.checkpoints, m.flushSeconds, m.ledgerAppends)
 	}
 	return m
 }

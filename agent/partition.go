@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/coordinator/topic"
 )
 
 // A partition is what the leader knows of one beyond the fold: what it has
@@ -14,9 +15,13 @@ type partition struct {
 	open  bool // the fold has it
 	gone  bool // its topic is deleted: of what it had, nothing is left
 
+	view     *topic.View // of which the next is
+	minZones int         // that are to hold a record before replication makes it safe; 0: it never does
+
 	start   siltstone.Offset // log start
 	flushed siltstone.Offset // the fold's next offset
 	next    siltstone.Offset // where the next record goes
+	hw      siltstone.Offset // below it all is safe: flushed, or held by the ISR
 	// began is where the log ended when this agent's epoch began.
 	began siltstone.Offset
 
@@ -33,9 +38,21 @@ type partition struct {
 	toTrim   bool        // stands in the shard's list
 }
 
-// high is the high watermark: alone, an agent acknowledges by flush only, so
-// what is safe is what is flushed.
-func (p *partition) high() siltstone.Offset { return p.flushed }
+// high is the high watermark. What was shown never goes back.
+func (p *partition) high() siltstone.Offset { return p.hw }
+
+// raise moves the high watermark up, and answers whom that answers.
+func (p *partition) raise(c *core, to siltstone.Offset) {
+	if to <= p.hw {
+		return
+	}
+	visible := 0
+	for i := p.tail.from(p.hw); i < p.tail.len() && p.tail.at(i).end() <= to; i++ {
+		visible += int(p.tail.at(i).size)
+	}
+	p.hw = to
+	p.advance(c, visible)
+}
 
 // room is how many offsets the leader may still give out: an unclean
 // takeover must jump past all that it gave (docs/design.md, section 3).
@@ -101,6 +118,12 @@ func (p *partition) answerOpeners() {
 
 // fail gives up everything that is not flushed and answers all who wait.
 func (p *partition) fail(c *core, err error) {
+	p.refuse(c, err)
+	c.dropUnflushed(p)
+}
+
+// refuse answers all who wait.
+func (p *partition) refuse(c *core, err error) {
 	for _, w := range p.appends {
 		w.op.decide(c, w.part, err)
 	}
@@ -111,7 +134,6 @@ func (p *partition) fail(c *core, err error) {
 	}
 	p.parked = nil
 	p.failTrims(c, err)
-	c.dropUnflushed(p)
 	for _, op := range p.fetchers {
 		if !op.finished {
 			op.finish(c)

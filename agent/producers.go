@@ -51,9 +51,16 @@ func (c *core) inSequence(p *partition, op *appendOp, part int) bool {
 		op.decide(c, part, siltstone.ErrNotLeader)
 		return false
 	}
+	c.noteProducer(p, h, p.next)
+	return true
+}
+
+// noteProducer notes a producer's batch that is not flushed.
+func (c *core) noteProducer(p *partition, h batch.Header, base siltstone.Offset) {
+	live := p.live[h.ProducerID]
 	if live == nil {
 		live = &liveProducer{Producer: shard.NewProducer(h.ProducerID, h.ProducerEpoch)}
-		if known != nil {
+		if known := p.producer(h.ProducerID, nil); known != nil {
 			live.Producer = *known
 		}
 		if p.live == nil {
@@ -62,11 +69,10 @@ func (c *core) inSequence(p *partition, op *appendOp, part int) bool {
 		p.live[h.ProducerID] = live
 	}
 	live.Add(h.ProducerEpoch, shard.ProducerBatch{
-		Base: p.next, Timestamp: h.MaxTimestamp, Offsets: records, FirstSequence: h.BaseSequence,
+		Base: base, Timestamp: h.MaxTimestamp, Offsets: h.LastOffsetDelta + 1, FirstSequence: h.BaseSequence,
 	})
 	live.LastTimestamp = c.now.UnixMilli()
 	live.unflushed++
-	return true
 }
 
 // producer is what is known of a producer, live or in the fold; or nil.
@@ -94,7 +100,9 @@ func (c *core) answerRepeat(p *partition, op *appendOp, part int, original shard
 		return
 	}
 	p.await(appendWait{op: op, part: part, end: end})
-	c.somebodyWaits()
+	if c.awaitsFlush(p) {
+		c.somebodyWaits()
+	}
 }
 
 // rowsOf are the index rows of a run's batches that have producers, good until

@@ -7,6 +7,7 @@ import (
 
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/agent/peer"
+	"github.com/siltstone-io/siltstone/internal/planted"
 )
 
 // A seat is the office of leading a shard, as an agent sees it that has it, or
@@ -229,15 +230,26 @@ func (c *core) vacantDue(s seated) time.Time {
 
 // turnOf is when it is this agent's turn to take a vacant seat; zero if never.
 func (c *core) turnOf(s seated) time.Time {
-	seat := s.seat()
-	rank := slices.Index(c.order(s), c.opts.Incarnation)
+	seat, order, from := s.seat(), c.order(s), s.seat().vacantFrom
+	if led, ok := s.(*ledShard); ok && led.state == standing && len(led.fold().ISR()) > 1 && !c.opts.Plant.Is(planted.LeadWithoutTail) {
+		isr := led.fold().ISR()
+		switch inISR := func(i siltstone.Incarnation) bool { return slices.Contains(isr, i) }; {
+		case inISR(c.opts.Incarnation):
+			order = slices.DeleteFunc(slices.Clone(order), func(i siltstone.Incarnation) bool { return !inISR(i) })
+		case slices.ContainsFunc(isr, c.listed):
+			return time.Time{} // one that lives may hold what is not flushed
+		default:
+			from = from.Add(time.Duration(c.Topics().Cluster().UncleanGraceMS) * time.Millisecond)
+		}
+	}
+	rank := slices.Index(order, c.opts.Incarnation)
 	if rank < 0 || seat.vacantFrom.IsZero() {
 		return time.Time{}
 	}
 	if slices.ContainsFunc(c.members.others, func(o *member) bool { return o.status == nil }) {
 		rank++ // one that has said nothing yet may lead it
 	}
-	return seat.vacantFrom.Add(time.Duration(rank) * turnWait)
+	return from.Add(time.Duration(rank) * turnWait)
 }
 
 // free says whether nobody who lives leads a shard, by its fold. One that is
@@ -272,6 +284,9 @@ func (c *core) inherits(s seated) bool {
 // mayTake says whether this agent is to try to lead a shard that it has read.
 func (c *core) mayTake(s seated) bool {
 	turn := c.turnOf(s)
+	if led, ok := s.(*ledShard); ok && led.unread {
+		return false
+	}
 	return !c.draining && c.mayElect() && c.free(s) && !turn.IsZero() && !turn.After(c.now)
 }
 

@@ -38,6 +38,10 @@ type ledShard struct {
 	// inFlight has, for the proposal in flight, how many of objects it names.
 	inFlight []int
 
+	replicas  replication     // while this agent leads
+	follows   *following      // the stream that it takes; nil: none
+	tailEpoch siltstone.Epoch // in which what it holds and is not flushed was adopted, or stamped
+
 	seated   seat
 	unstored unstored // while this agent leads
 }
@@ -46,11 +50,12 @@ type ledShard struct {
 type shardState int8
 
 const (
-	absent   shardState = iota // never read
-	loading                    // reads checkpoint and tail
-	standing                   // has folded it, does not lead
-	serving                    // leads
-	sealed                     // has sealed it: the agent is going
+	absent     shardState = iota // never read
+	loading                      // reads checkpoint and tail
+	standing                     // has folded it, does not lead
+	recovering                   // leads, and flushes first what it held as a replica
+	serving                      // leads
+	sealed                       // has sealed it: the agent is going
 )
 
 func newLedShard(id int) *ledShard {
@@ -72,9 +77,8 @@ func (s *ledShard) checkEpoch(e siltstone.Epoch) error {
 	return siltstone.ErrUnknownEpoch
 }
 
-// mayLead says whether anybody may take over cleanly: an ISR of one
-// acknowledges by flush alone.
-func (s *ledShard) mayLead() bool { return len(s.fold().ISR()) <= 1 }
+// inOffice says whether this agent leads, as far as it knows, be it that it does not serve yet.
+func (s *ledShard) inOffice() bool { return s.state == serving || s.state == recovering }
 
 // unflushed says whether there are records that are in no folded Segment.
 func (s *ledShard) unflushed() bool {

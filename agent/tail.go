@@ -3,6 +3,7 @@ package agent
 import (
 	"slices"
 	"sort"
+	"time"
 
 	"github.com/siltstone-io/siltstone"
 )
@@ -26,6 +27,7 @@ type slab struct {
 type batchRef struct {
 	slab         *slab
 	base         siltstone.Offset
+	at           time.Duration // when it came, since the agent began
 	maxTimestamp int64
 	pos, size    uint32
 	offsets      int32

@@ -126,7 +126,25 @@ func (c *core) trimPart(op *trimOp, part int) {
 			p.shard.toTrim = append(p.shard.toTrim, p)
 		}
 		p.trims = append(p.trims, trimWait{op, part, start})
+		if start > p.flushed {
+			c.somebodyWaits()
+		}
 	}
+}
+
+// trimTo is where a partition's log is to start, as far as it is flushed.
+func (p *partition) trimTo() (start siltstone.Offset) {
+	for _, w := range p.trims {
+		if w.start <= p.flushed {
+			start = max(start, w.start)
+		}
+	}
+	return start
+}
+
+// canTrim says whether a log start can be moved: what goes must be flushed.
+func (c *core) canTrim(s *ledShard) bool {
+	return slices.ContainsFunc(s.toTrim, func(p *partition) bool { return p.trimTo() > p.start })
 }
 
 // trimBody moves the log starts that somebody waits for.
@@ -134,9 +152,9 @@ func (c *core) trimBody(s *ledShard) shard.Body {
 	trim := &shard.Trim{}
 	for _, p := range s.toTrim[:min(len(s.toTrim), maxEntryParts)] {
 		known, _ := s.fold().Partition(p.tp)
-		start := siltstone.Offset(0)
-		for _, w := range p.trims {
-			start = max(start, w.start)
+		start := p.trimTo()
+		if start <= p.start {
+			continue
 		}
 		trim.Parts = append(trim.Parts, shard.TrimPart{Number: known.Number, Partition: p.tp.Partition, Start: start})
 	}

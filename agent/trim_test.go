@@ -410,7 +410,7 @@ func TestTrimListsAPartitionOnce(t *testing.T) {
 		c := newCore(r.start().Agent)
 		s := c.shards[0]
 		s.state = serving
-		p := &partition{shard: s, open: true, flushed: 9}
+		p := &partition{shard: s, open: true, flushed: 9, hw: 9}
 		c.parts[p.tp] = p
 		for start := range siltstone.Offset(3) {
 			op := &trimOp{req: &siltstone.TrimRequest{Parts: []siltstone.TrimPart{{Start: start + 1}}}, left: 1, done: make(chan struct{})}

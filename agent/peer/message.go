@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/siltstone-io/siltstone"
 )
@@ -20,6 +21,10 @@ const (
 	kindOffer   kind = 3
 	kindAccept  kind = 4
 	kindHanded  kind = 5
+	kindOpen    kind = 6
+	kindBatches kind = 7
+	kindAck     kind = 8
+	kindRefuse  kind = 9
 )
 
 // Errors of Decode.
@@ -29,7 +34,8 @@ var (
 	errMalformed   = errors.New("malformed message")
 )
 
-// A Message is one of Status, Entries, Offer, Accept and Handed.
+// A Message is one of Status, Entries, Offer, Accept, Handed, Open, Batches, Ack
+// and Refuse.
 type Message interface{ kind() kind }
 
 // Status is what an agent says of itself: to everybody when it changes, and to
@@ -88,6 +94,12 @@ func (*Handed) kind() kind  { return kindHanded }
 
 // Encode is a message as it is sent.
 func Encode(m Message) ([]byte, error) {
+	switch m := m.(type) {
+	case *Batches:
+		return slices.Concat(m.Pieces()...), nil
+	case *Ack:
+		return m.encode(), nil
+	}
 	body, err := json.Marshal(m)
 	if err != nil {
 		return nil, fmt.Errorf("encode a message: %w", err)
@@ -111,6 +123,14 @@ func Decode(b []byte) (m Message, err error) {
 		m = &Accept{}
 	case kindHanded:
 		m = &Handed{}
+	case kindOpen:
+		m = &Open{}
+	case kindRefuse:
+		m = &Refuse{}
+	case kindBatches:
+		return decodeBatches(b)
+	case kindAck:
+		return decodeAck(b)
 	default:
 		return nil, fmt.Errorf("%w: %d", ErrUnknownKind, b[0])
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"reflect"
 	"testing"
+
+	"github.com/siltstone-io/siltstone"
 )
 
 func TestMessagesComeBack(t *testing.T) {
@@ -13,6 +15,10 @@ func TestMessagesComeBack(t *testing.T) {
 		&Offer{Shard{Group: true, Shard: 4}},
 		&Accept{Shard{Shard: 4}},
 		&Handed{Shard{Shard: 15}},
+		&Open{Shard: 3, Epoch: 4, Stream: 5, Seq: 6},
+		&Batches{Shard: 3, Stream: 5, Cluster: 7, Number: 8, Batches: []Batch{{siltstone.TopicPartition{Topic: siltstone.TopicID{1, 2}, Partition: 4}, []byte("abc")}, {siltstone.TopicPartition{}, []byte("d")}}},
+		&Ack{Shard: 3, Stream: 5, Number: 9},
+		&Refuse{Shard: 3, Stream: 5, Epoch: 6},
 	} {
 		b, err := Encode(m)
 		if err != nil {
@@ -35,7 +41,9 @@ func TestMessagesComeBack(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	for _, m := range []Message{&Status{}, &Entries{}, &Offer{}, &Accept{}, &Handed{}} {
+	for _, m := range []Message{
+		&Status{}, &Entries{}, &Offer{}, &Accept{}, &Handed{}, &Open{}, &Refuse{}, &Ack{}, &Batches{}, &Batches{Number: 1, Batches: []Batch{{Bytes: []byte("x")}}},
+	} {
 		b, err := Encode(m)
 		if err != nil {
 			f.Fatal(err)

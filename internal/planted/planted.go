@@ -30,12 +30,34 @@ const (
 	SequencesNotCheckpointed
 	// GoOnAfterLoss goes on leading after others have taken the agent for dead.
 	GoOnAfterLoss
+	// AckBeforeHeld acknowledges a record once it is sent to a replica.
+	AckBeforeHeld
+	// NoEpochCheck takes batches of a leader whose epoch is over.
+	NoEpochCheck
+	// LeadWithoutTail takes over cleanly from an ISR that the agent is not in.
+	LeadWithoutTail
+	// TakeOverAlone names an ISR of one at a takeover from more.
+	TakeOverAlone
+	// JoinWithGap admits a replica to the ISR before it holds what is safe.
+	JoinWithGap
+	// AckByOldISR acknowledges by the ISR in office while a larger one is in flight.
+	AckByOldISR
+	// ShrinkUnflushed makes a leader its own ISR before what replication made safe is flushed.
+	ShrinkUnflushed
+	// HoldWithGap keeps batches that do not continue the tail.
+	HoldWithGap
 )
 
-// Names are all of them.
+// Names are those that the simulator finds.
 var Names = []Name{
 	AckBeforeFlush, TimedOutIsFailed, AppendWithoutFolding, TwoAppendsInFlight,
 	OldGenerationCommits, DuplicateBeforeSafe, SequencesNotCheckpointed, GoOnAfterLoss,
+}
+
+// Replication are those of replication, which wait for a simulator that has it
+// (agent.Options.Replicate).
+var Replication = []Name{
+	AckBeforeHeld, NoEpochCheck, LeadWithoutTail, TakeOverAlone, JoinWithGap, AckByOldISR, ShrinkUnflushed, HoldWithGap,
 }
 
 func (n Name) String() string {
@@ -56,6 +78,28 @@ func (n Name) String() string {
 		return "sequences lost at a checkpoint"
 	case GoOnAfterLoss:
 		return "go on leading after being taken for dead"
+	}
+	return n.ofReplication()
+}
+
+func (n Name) ofReplication() string {
+	switch n {
+	case AckBeforeHeld:
+		return "acknowledge before the replica has it"
+	case NoEpochCheck:
+		return "no epoch check at the replica"
+	case LeadWithoutTail:
+		return "lead without a tail from the ISR"
+	case TakeOverAlone:
+		return "a takeover names itself only"
+	case JoinWithGap:
+		return "join the ISR with a gap"
+	case AckByOldISR:
+		return "acknowledge by the old ISR"
+	case ShrinkUnflushed:
+		return "an ISR of one that is not flushed"
+	case HoldWithGap:
+		return "a replica holds what does not follow"
 	}
 	return "no bug"
 }
