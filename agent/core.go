@@ -56,6 +56,7 @@ type core struct {
 	draining  bool
 
 	statusStale bool
+	linksStale  bool  // others can be reached, or not, since replicate has looked
 	failed      error // what the loop ends with
 }
 
@@ -159,6 +160,7 @@ func (c *core) turn() {
 			c.serve(s)
 		}
 	}
+	c.linksStale = false
 	c.answerChanges()
 	c.publish()
 }

@@ -125,6 +125,24 @@ func (c *core) serveGroups(s *groupShard) {
 	s.state, s.seated, c.statusStale = serving, s.seated.anew(), true
 	s.seated.served = s.log.Fold().Epoch()
 	c.opts.Log.Debug("leads", "ledger", s.log.Name(), "epoch", s.seated.served)
+	c.beginSessions(s)
+	s.answer()
+}
+
+// sessionsAnew begins the sessions of all groups anew, when clients are let in
+// for the first time: none of them could be heard before.
+func (c *core) sessionsAnew() {
+	for _, s := range c.groups {
+		if s.leads() && s.update == nil && !s.log.Busy() {
+			c.stopMachine(s)
+			c.beginSessions(s)
+			s.answer()
+		}
+	}
+}
+
+// beginSessions begins to hear the members of groups, as the fold has them.
+func (c *core) beginSessions(s *groupShard) {
 	s.machine = group.NewMachine(s.log.Fold(), group.Options{
 		Epoch:    s.log.Fold().Epoch(),
 		Writer:   c.opts.Incarnation,
@@ -144,7 +162,6 @@ func (c *core) serveGroups(s *groupShard) {
 		Bug: c.opts.Plant,
 	}, c.now)
 	s.machine.TopicsDeleted(c.now) // while nobody led
-	s.answer()
 }
 
 func (c *core) groupSettings() group.Settings {

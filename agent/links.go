@@ -98,7 +98,7 @@ type linkUp struct{ to siltstone.Incarnation }
 func (e *linkUp) handle(c *core) {
 	if o := c.member(e.to); o != nil {
 		o.up, o.wasUp, o.refused, o.dead = true, true, false, ""
-		c.statusStale = true
+		c.linksStale = true
 		for _, s := range c.shards {
 			if f := s.replicas.follower(e.to); f != nil {
 				f.again = c.now
@@ -119,7 +119,7 @@ func (e *linkDown) handle(c *core) {
 		return
 	}
 	if o.up { // it may have left
-		o.up, c.members.due, c.statusStale = false, c.now, true
+		o.up, c.members.due, c.linksStale = false, c.now, true
 		for _, s := range c.shards {
 			if f := s.replicas.follower(e.to); f != nil && f.stream != 0 {
 				c.endStream(f)

@@ -106,7 +106,7 @@ func (c *core) replicate(s *ledShard) {
 	if !s.leads() {
 		return
 	}
-	if c.statusStale {
+	if c.statusStale || c.linksStale {
 		c.lookFollowers(s)
 	}
 	c.openStreams(s)

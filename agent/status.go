@@ -65,7 +65,10 @@ func (c *core) publish() {
 	}
 	c.status.Store(&s)
 	if s.Ready {
-		c.onceReady.Do(func() { close(c.ready) })
+		c.onceReady.Do(func() {
+			c.sessionsAnew()
+			close(c.ready)
+		})
 	}
 }
 
