@@ -244,15 +244,12 @@ func (c *core) uncutNone(p *partition) {
 
 // dropUnflushed forgets a partition's batches that are in no folded Segment.
 func (c *core) dropUnflushed(p *partition) {
+	c.uncutNone(p)
 	n := p.tail.len()
 	for n > 0 && p.tail.at(n-1).end() > p.flushed {
 		n--
 		ref := p.tail.at(n)
 		c.flushed(ref)
-		if p.uncut > 0 {
-			p.uncut--
-			c.uncutBytes -= int(ref.size)
-		}
 		*ref = batchRef{}
 	}
 	p.tail.refs = p.tail.refs[:p.tail.head+n]

@@ -60,10 +60,8 @@ func (c *core) nextEntry(s *ledShard) (shard.Body, int) {
 		return nil, 0
 	case s.state == standing:
 		return c.electSelf(s), 0
-	case s.state == recovering && len(s.objects) > 0:
-		return c.segmentBody(s, 0)
 	case s.state == recovering:
-		return nil, 0
+		return c.segmentBody(s, 0)
 	case len(s.toOpen) > 0:
 		return c.openBody(s), 0
 	case len(s.toEnd) > 0:
@@ -224,7 +222,7 @@ func (c *core) foldedSegment(s *ledShard, ch *ledger.Change[shard.Change], objec
 					s.log.Name(), ch.Entry.Seq, part.p.tp, part.base, part.end()))
 				return
 			}
-			if err := assigned[0].Partition.AddRows(assigned[0], ch.Entry.TimeMS, c.rowsOf(&part)); err != nil {
+			if err := assigned[0].Partition.AddRows(assigned[0], ch.Entry.TimeMS, c.rowsOf(part.p, part.base, part.batches)); err != nil {
 				c.fail(err)
 				return
 			}
@@ -249,22 +247,13 @@ func (c *core) commit(part *objectPart) {
 	c.unpark(p)
 }
 
-// changeISR says whether the ISR is to change, and notes to what.
-func (c *core) changeISR(s *ledShard) bool {
-	next := c.isrChange(s)
-	if next != nil {
-		s.replicas.changing = next
-	}
-	return next != nil
-}
-
 // opened makes a partition ready for records.
 func (c *core) opened(known *shard.Partition) {
 	p := c.parts[known.TP]
 	if p == nil {
 		return // of a topic that is deleted already
 	}
-	c.reset(p, known)
+	c.trimTail(p, known, false)
 	p.open = true
 	p.answerOpeners()
 }
@@ -278,18 +267,6 @@ func (c *core) trimmed(t shard.Trimmed) {
 		c.end(p)
 	default:
 		p.startAt(c, t.Start)
-	}
-}
-
-// reset takes a partition's bounds from the fold; it has nothing unflushed. A
-// tail that another has written after is not one any more: it would have a hole.
-func (c *core) reset(p *partition, known *shard.Partition) {
-	if p.next > p.flushed {
-		c.dropUnflushed(p)
-	}
-	p.start, p.flushed, p.next, p.hw = known.LogStart, known.Next, known.Next, known.Next
-	if n := p.tail.len(); n > 0 && p.tail.at(n-1).end() != p.next {
-		p.tail = tail{}
 	}
 }
 

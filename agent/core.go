@@ -138,6 +138,10 @@ func (c *core) turn() {
 		c.checkpointIfDue(&c.cluster.unstored, c.cluster.log.Name(), c.cluster.log.Checkpoint)
 	}
 	for _, s := range c.shards {
+		c.follow(s)
+		if s.state == recovering && !s.unflushed() {
+			c.serve(s)
+		}
 		c.pump(s)
 		if s.leads() {
 			c.checkpointIfDue(&s.unstored, s.log.Name(), func() ledger.EncodedCheckpoint { return c.encodeShard(s) })
@@ -153,12 +157,7 @@ func (c *core) turn() {
 	c.releaseFlushed()
 	c.admit()
 	for _, s := range c.shards {
-		c.follow(s)
 		c.replicate(s)
-		c.pump(s)
-		if s.state == recovering && !s.unflushed() {
-			c.serve(s)
-		}
 	}
 	c.linksStale = false
 	c.answerChanges()

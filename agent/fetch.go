@@ -91,8 +91,8 @@ func (op *fetchOp) handle(c *core) {
 	for i := range op.req.Parts {
 		p := c.parts[op.req.Parts[i].Partition]
 		p.fetchers = append(p.dropFinished(), op)
-		if p.uncut > 0 && c.waitingFrom.IsZero() && c.awaitsFlush(p) {
-			c.waitingFrom = c.now // a reader waits for what is not flushed
+		if p.uncut > 0 && c.awaitsFlush(p) {
+			c.somebodyWaits() // a reader, for what is not flushed
 		}
 	}
 }

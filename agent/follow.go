@@ -6,11 +6,9 @@ import (
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/agent/peer"
 	"github.com/siltstone-io/siltstone/coordinator"
-	"github.com/siltstone-io/siltstone/coordinator/ledger"
 	"github.com/siltstone-io/siltstone/coordinator/shard"
 	"github.com/siltstone-io/siltstone/internal/planted"
 	"github.com/siltstone-io/siltstone/kafka/batch"
-	"github.com/siltstone-io/siltstone/tiered/segment"
 )
 
 // A replica's side of replication: it keeps what a leader has not flushed, and
@@ -112,13 +110,13 @@ func (c *core) adopt(s *ledShard) bool {
 	switch fold := s.fold(); {
 	case s.state != absent && fold.Epoch() > f.open.Epoch && !c.opts.Plant.Is(planted.NoEpochCheck):
 		c.endFollow(s)
-	case s.state == serving || s.state == recovering:
+	case s.inOffice():
 		// Another leads in a newer epoch: this agent has not heard of it.
 		c.depose(s)
 		c.load(s)
 	case s.state == sealed:
 		c.endFollow(s)
-	case s.state == absent || s.unread || s.log.Position().Seq < coordinator.Seq(f.open.Seq):
+	case s.state == absent || s.log.Position().Seq < coordinator.Seq(f.open.Seq):
 		c.load(s)
 	case fold.Epoch() == f.open.Epoch && fold.Leader() == f.from || c.opts.Plant.Is(planted.NoEpochCheck):
 		f.adopted = true
@@ -214,27 +212,17 @@ func (c *core) learnProducers(p *partition, r shard.Assigned, timeMS int64) bool
 	covered := r.Base >= p.flushed && from < to && p.tail.at(from).base == r.Base && p.tail.at(to-1).end() == r.End() &&
 		p.tail.at(to-1).epoch == r.Partition.EpochAt(r.End()-1)
 	if covered {
-		var rows []segment.Row
-		for i := from; i < to; i++ {
-			b := p.tail.at(i).bytes()
-			if batch.ProducerID(b) < 0 {
-				continue
-			}
-			h, _ := batch.ParseHeader(b) // it was parsed when it came
-			row := segment.RowOf(h)
-			row.OffsetDelta = int64(p.tail.at(i).base - r.Base)
-			rows = append(rows, row)
-		}
-		if err := r.Partition.AddRows(r, timeMS, rows); err != nil {
+		if err := r.Partition.AddRows(r, timeMS, c.rowsOf(p, r.Base, p.tail.refs[p.tail.head+from:p.tail.head+to])); err != nil {
 			c.fail(err)
 		}
 	}
 	return covered
 }
 
-// trimTail takes a partition's bounds from the fold, as one who does not lead
-// it. What is flushed by now is let go of, and what parted from it; the rest too
-// if it is not to be kept.
+// trimTail takes a partition's bounds from the fold. What is flushed by now is
+// no longer unflushed, and what parted from it is let go of; so is the rest if it
+// is not to be kept. A tail that another has written after is not one any more:
+// it would have a hole.
 func (c *core) trimTail(p *partition, known *shard.Partition, keep bool) {
 	next := known.Next
 	if next > p.flushed {
@@ -298,22 +286,4 @@ func (c *core) adoptProducer(p *partition, ref *batchRef) {
 	}
 	h, _ := batch.ParseHeader(b) // it was parsed when it came
 	c.noteProducer(p, h, ref.base)
-}
-
-func entriesOf(name string, entries []coordinator.Entry) *peer.Entries {
-	m := &peer.Entries{Ledger: name}
-	for _, e := range entries {
-		m.Entries = append(m.Entries, peer.Entry{Seq: uint64(e.Seq), Nonce: e.Nonce[:], Data: e.Data})
-	}
-	return m
-}
-
-// outcomeOf is what another agent has settled, as if it had been read.
-func outcomeOf(m *peer.Entries) (out ledger.Outcome) {
-	for _, e := range m.Entries {
-		in := coordinator.Entry{Seq: coordinator.Seq(e.Seq), Data: e.Data}
-		copy(in.Nonce[:], e.Nonce)
-		out.Entries = append(out.Entries, in)
-	}
-	return out
 }

@@ -121,12 +121,10 @@ func (c *core) stopMachine(s *groupShard) {
 
 // serveGroups begins coordinating, in an epoch that is this agent's own.
 func (c *core) serveGroups(s *groupShard) {
-	c.stopMachine(s)
 	s.state, s.seated, c.statusStale = serving, s.seated.anew(), true
 	s.seated.served = s.log.Fold().Epoch()
 	c.opts.Log.Debug("leads", "ledger", s.log.Name(), "epoch", s.seated.served)
 	c.beginSessions(s)
-	s.answer()
 }
 
 // sessionsAnew begins the sessions of all groups anew, when clients are let in
@@ -134,15 +132,14 @@ func (c *core) serveGroups(s *groupShard) {
 func (c *core) sessionsAnew() {
 	for _, s := range c.groups {
 		if s.leads() && s.update == nil && !s.log.Busy() {
-			c.stopMachine(s)
 			c.beginSessions(s)
-			s.answer()
 		}
 	}
 }
 
 // beginSessions begins to hear the members of groups, as the fold has them.
 func (c *core) beginSessions(s *groupShard) {
+	c.stopMachine(s)
 	s.machine = group.NewMachine(s.log.Fold(), group.Options{
 		Epoch:    s.log.Fold().Epoch(),
 		Writer:   c.opts.Incarnation,
@@ -162,6 +159,7 @@ func (c *core) beginSessions(s *groupShard) {
 		Bug: c.opts.Plant,
 	}, c.now)
 	s.machine.TopicsDeleted(c.now) // while nobody led
+	s.answer()
 }
 
 func (c *core) groupSettings() group.Settings {

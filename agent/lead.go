@@ -98,8 +98,6 @@ func (c *core) electSelf(s *ledShard) shard.Body {
 	case c.opts.Plant.Is(planted.LeadWithoutTail):
 	default:
 		lead.Unclean = true
-		c.metrics.unclean.Inc()
-		c.opts.Log.Error("all agents that held what is not flushed are gone; it is given up", "ledger", s.log.Name(), "isr", isr)
 	}
 	return lead
 }
@@ -108,6 +106,10 @@ func (c *core) electSelf(s *ledShard) shard.Body {
 func (c *core) foldedLead(s *ledShard, ch *ledger.Change[shard.Change]) {
 	fold := s.fold()
 	s.seated.known = c.now
+	if ch.Mine && ch.Effect.Jumped {
+		c.metrics.unclean.Inc()
+		c.opts.Log.Error("all agents that held what is not flushed are gone; it is given up", "ledger", s.log.Name(), "epoch", fold.Epoch())
+	}
 	switch {
 	case fold.Sealed() && ch.Mine:
 		c.setState(s, sealed)

@@ -9,6 +9,7 @@ import (
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/agent/peer"
 	"github.com/siltstone-io/siltstone/coordinator"
+	"github.com/siltstone-io/siltstone/coordinator/ledger"
 	"github.com/siltstone-io/siltstone/coordinator/topic"
 )
 
@@ -189,6 +190,25 @@ func (c *core) heardEntries(from siltstone.Incarnation, m *peer.Entries) {
 		return
 	}
 	c.settleCluster(outcomeOf(m))
+}
+
+// entriesOf are settled entries, as they are sent.
+func entriesOf(name string, entries []coordinator.Entry) *peer.Entries {
+	m := &peer.Entries{Ledger: name}
+	for _, e := range entries {
+		m.Entries = append(m.Entries, peer.Entry{Seq: uint64(e.Seq), Nonce: e.Nonce[:], Data: e.Data})
+	}
+	return m
+}
+
+// outcomeOf is what another agent has settled, as if it had been read.
+func outcomeOf(m *peer.Entries) (out ledger.Outcome) {
+	for _, e := range m.Entries {
+		in := coordinator.Entry{Seq: coordinator.Seq(e.Seq), Data: e.Data}
+		copy(in.Nonce[:], e.Nonce)
+		out.Entries = append(out.Entries, in)
+	}
+	return out
 }
 
 // pushCluster tells the others of entries of the cluster's ledger.

@@ -107,19 +107,19 @@ func (c *core) answerRepeat(p *partition, op *appendOp, part int, original shard
 
 // rowsOf are the index rows of a run's batches that have producers, good until
 // it is called again.
-func (c *core) rowsOf(part *objectPart) []segment.Row {
+func (c *core) rowsOf(p *partition, base siltstone.Offset, batches []batchRef) []segment.Row {
 	c.rows = c.rows[:0]
-	if len(part.p.live) == 0 {
+	if p.shard.inOffice() && len(p.live) == 0 {
 		return nil
 	}
-	for i := range part.batches {
-		b := part.batches[i].bytes()
+	for i := range batches {
+		b := batches[i].bytes()
 		if batch.ProducerID(b) < 0 {
 			continue
 		}
 		h, _ := batch.ParseHeader(b) // it was parsed when it came
 		row := segment.RowOf(h)
-		row.OffsetDelta = int64(part.batches[i].base - part.base)
+		row.OffsetDelta = int64(batches[i].base - base)
 		c.rows = append(c.rows, row)
 	}
 	return c.rows

@@ -76,6 +76,11 @@ func (r *replication) follower(to siltstone.Incarnation) *follower {
 	return nil
 }
 
+// sends says whether a follower has a stream.
+func (r *replication) sends() bool {
+	return slices.ContainsFunc(r.followers, func(f *follower) bool { return f.stream != 0 })
+}
+
 // others are the members of an ISR but for this agent.
 func (c *core) others(isr []siltstone.Incarnation) []siltstone.Incarnation {
 	return slices.DeleteFunc(slices.Clone(isr), func(i siltstone.Incarnation) bool { return i == c.opts.Incarnation })
@@ -207,7 +212,7 @@ func (c *core) sendFresh(s *ledShard) {
 	if len(r.fresh) == 0 {
 		return
 	}
-	if !slices.ContainsFunc(r.followers, func(f *follower) bool { return f.stream != 0 }) {
+	if !r.sends() {
 		r.fresh = r.fresh[:0]
 		return
 	}
@@ -288,12 +293,12 @@ func (r *replication) forget() {
 		n++
 	}
 	r.frames = r.frames[n:]
-	if !slices.ContainsFunc(r.followers, func(f *follower) bool { return f.stream != 0 }) {
+	if !r.sends() {
 		r.frames, r.safe = nil, r.number
 	}
 }
 
-// acked notes what a follower holds, and what is safe by it.
+// heardAck notes what a follower holds, and what is safe by it.
 func (c *core) heardAck(from siltstone.Incarnation, m *peer.Ack) {
 	if m.Shard >= len(c.shards) {
 		return
@@ -438,11 +443,14 @@ func (c *core) awaitsFlush(p *partition) bool {
 		})
 }
 
-// isrChange is the ISR as it is to be, nil if it is as it is to be, or cannot be
-// changed yet.
-func (c *core) isrChange(s *ledShard) []siltstone.Incarnation {
+// changeISR says whether a Lead is to be appended that changes the ISR, and
+// notes to what.
+func (c *core) changeISR(s *ledShard) bool {
 	r := &s.replicas
 	isr := s.fold().ISR()
+	if len(isr) == 1 && len(r.followers) == 0 {
+		return false
+	}
 	wanted := c.wanted(s)
 	joined := !slices.ContainsFunc(wanted, func(i siltstone.Incarnation) bool { return !slices.Contains(isr, i) })
 	var next []siltstone.Incarnation
@@ -464,23 +472,19 @@ func (c *core) isrChange(s *ledShard) []siltstone.Incarnation {
 	}
 	slices.Sort(next)
 	if slices.Equal(next, isr) {
-		return nil
+		return false
 	}
 	if len(next) == 1 && len(isr) > 1 {
 		r.lone = true
-		c.waitNoMore(s)
+		if slices.ContainsFunc(s.parts, func(p *partition) bool { return p.uncut > 0 }) {
+			c.somebodyWaits() // for replicas that are not to be waited for
+		}
 		if slices.ContainsFunc(s.parts, func(p *partition) bool { return p.hw > p.flushed }) && !c.opts.Plant.Is(planted.ShrinkUnflushed) {
-			return nil // what replication made safe is flushed first
+			return false // what replication made safe is flushed first
 		}
 	}
-	return next
-}
-
-// waitNoMore has a shard flushed at once whose replicas are not to be waited for.
-func (c *core) waitNoMore(s *ledShard) {
-	if c.uncutBytes > 0 && c.waitingFrom.IsZero() && slices.ContainsFunc(s.parts, func(p *partition) bool { return p.uncut > 0 }) {
-		c.waitingFrom = c.now
-	}
+	r.changing = next
+	return true
 }
 
 // replicasDue is when replicate has something to do with no event; zero if never.

@@ -68,6 +68,8 @@ type seated interface {
 	stands() shardState
 	// office is what the fold has: who leads, nobody if it is sealed.
 	office() (leader siltstone.Incarnation, epoch siltstone.Epoch)
+	// isr are those of whom one may hold what is not flushed, if they are two or more.
+	isr() []siltstone.Incarnation
 	// load reads the shard.
 	load(c *core)
 }
@@ -81,11 +83,17 @@ func (s *ledShard) office() (siltstone.Incarnation, siltstone.Epoch) {
 	return s.fold().Leader(), s.fold().Epoch()
 }
 
+func (s *ledShard) isr() []siltstone.Incarnation { return s.fold().ISR() }
+
 func (s *groupShard) seat() *seat        { return &s.seated }
 func (s *groupShard) named() peer.Shard  { return peer.Shard{Group: true, Shard: s.id} }
 func (s *groupShard) ledger() string     { return s.log.Name() }
 func (s *groupShard) stands() shardState { return s.state }
 func (s *groupShard) load(c *core)       { c.loadGroups(s) }
+
+// isr is nobody: what groups acknowledge is appended.
+func (s *groupShard) isr() []siltstone.Incarnation { return nil }
+
 func (s *groupShard) office() (siltstone.Incarnation, siltstone.Epoch) {
 	return s.log.Fold().Leader(), s.log.Fold().Epoch()
 }
@@ -231,8 +239,7 @@ func (c *core) vacantDue(s seated) time.Time {
 // turnOf is when it is this agent's turn to take a vacant seat; zero if never.
 func (c *core) turnOf(s seated) time.Time {
 	seat, order, from := s.seat(), c.order(s), s.seat().vacantFrom
-	if led, ok := s.(*ledShard); ok && led.state == standing && len(led.fold().ISR()) > 1 && !c.opts.Plant.Is(planted.LeadWithoutTail) {
-		isr := led.fold().ISR()
+	if isr := s.isr(); s.stands() == standing && len(isr) > 1 && !c.opts.Plant.Is(planted.LeadWithoutTail) {
 		switch inISR := func(i siltstone.Incarnation) bool { return slices.Contains(isr, i) }; {
 		case inISR(c.opts.Incarnation):
 			order = slices.DeleteFunc(slices.Clone(order), func(i siltstone.Incarnation) bool { return !inISR(i) })
@@ -284,9 +291,6 @@ func (c *core) inherits(s seated) bool {
 // mayTake says whether this agent is to try to lead a shard that it has read.
 func (c *core) mayTake(s seated) bool {
 	turn := c.turnOf(s)
-	if led, ok := s.(*ledShard); ok && led.unread {
-		return false
-	}
 	return !c.draining && c.mayElect() && c.free(s) && !turn.IsZero() && !turn.After(c.now)
 }
 

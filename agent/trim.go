@@ -150,12 +150,12 @@ func (c *core) canTrim(s *ledShard) bool {
 // trimBody moves the log starts that somebody waits for.
 func (c *core) trimBody(s *ledShard) shard.Body {
 	trim := &shard.Trim{}
-	for _, p := range s.toTrim[:min(len(s.toTrim), maxEntryParts)] {
-		known, _ := s.fold().Partition(p.tp)
+	for _, p := range s.toTrim {
 		start := p.trimTo()
-		if start <= p.start {
+		if start <= p.start || len(trim.Parts) >= maxEntryParts {
 			continue
 		}
+		known, _ := s.fold().Partition(p.tp)
 		trim.Parts = append(trim.Parts, shard.TrimPart{Number: known.Number, Partition: p.tp.Partition, Start: start})
 	}
 	return trim

@@ -123,7 +123,7 @@ func TestOneSeedOneTraceOfAgents(t *testing.T) {
 // TestPlantedBugs shows that the checker finds what it is there to find, and
 // by what: clients are lied to, or an agent meets what it has done and stops.
 func TestPlantedBugs(t *testing.T) {
-	const within = 600 // the rarest falls once in some 200
+	const within = 200
 	signs := map[planted.Name]string{
 		planted.AckBeforeFlush:           "12", // lost, or another record at its offset
 		planted.TimedOutIsFailed:         "1239",
