@@ -54,6 +54,7 @@ type core struct {
 	plans     uint64 // and were planned
 	deadlines deadlines
 	draining  bool
+	hears     bool // clients have been let in
 
 	statusStale bool
 	linksStale  bool  // others can be reached, or not, since replicate has looked

@@ -16,6 +16,7 @@ import (
 	cfaulty "github.com/siltstone-io/siltstone/coordinator/faulty"
 	"github.com/siltstone-io/siltstone/coordinator/group"
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
+	"github.com/siltstone-io/siltstone/coordinator/shard"
 	"github.com/siltstone-io/siltstone/coordinator/topic"
 )
 
@@ -333,6 +334,36 @@ func TestGroupsWhileLoading(t *testing.T) {
 		}
 		if err := <-waits; !errors.Is(err, group.ErrNotCoordinator) {
 			t.Errorf("a join with a coordinator that stops: %v", err)
+		}
+	})
+}
+
+// TestSessionsBeginWithTheFirstClient: an agent lets clients in once all shards
+// are led. Members of a group whose shard it has led for longer than their
+// sessions until then have not been late.
+func TestSessionsBeginWithTheFirstClient(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		a := r.start()
+		member, generation := a.join("g", "")
+		if err := a.end(); err != nil {
+			t.Fatal(err)
+		}
+		held := make(chan struct{})
+		r.hook = func(ctx context.Context, c cfaulty.Call, do func(context.Context) error) error {
+			if c.Op == cfaulty.Append && c.Name == shard.Ledger(3) {
+				<-held
+			}
+			return do(ctx)
+		}
+		a = r.launch()
+		time.Sleep(40 * time.Second) // more than the session
+		if !a.Coordinates("g") || a.Status().Ready {
+			t.Fatalf("coordinates %v, ready %v", a.Coordinates("g"), a.Status().Ready)
+		}
+		close(held)
+		<-a.Ready()
+		if err := a.heartbeat("g", member, generation); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -25,6 +25,8 @@ type groupShard struct {
 	state shardState
 	// machine coordinates the groups while the shard is led; nil else.
 	machine *group.Machine
+	// deafFrom is since when the machine stands still, as no client is let in yet.
+	deafFrom time.Time
 	// update is proposed by the machine and not folded. Whatever else may
 	// take its slot, it is proposed again while this agent leads.
 	update *group.Update
@@ -121,25 +123,10 @@ func (c *core) stopMachine(s *groupShard) {
 
 // serveGroups begins coordinating, in an epoch that is this agent's own.
 func (c *core) serveGroups(s *groupShard) {
+	c.stopMachine(s)
 	s.state, s.seated, c.statusStale = serving, s.seated.anew(), true
 	s.seated.served = s.log.Fold().Epoch()
 	c.opts.Log.Debug("leads", "ledger", s.log.Name(), "epoch", s.seated.served)
-	c.beginSessions(s)
-}
-
-// sessionsAnew begins the sessions of all groups anew, when clients are let in
-// for the first time: none of them could be heard before.
-func (c *core) sessionsAnew() {
-	for _, s := range c.groups {
-		if s.leads() && s.update == nil && !s.log.Busy() {
-			c.beginSessions(s)
-		}
-	}
-}
-
-// beginSessions begins to hear the members of groups, as the fold has them.
-func (c *core) beginSessions(s *groupShard) {
-	c.stopMachine(s)
 	s.machine = group.NewMachine(s.log.Fold(), group.Options{
 		Epoch:    s.log.Fold().Epoch(),
 		Writer:   c.opts.Incarnation,
@@ -159,7 +146,19 @@ func (c *core) beginSessions(s *groupShard) {
 		Bug: c.opts.Plant,
 	}, c.now)
 	s.machine.TopicsDeleted(c.now) // while nobody led
+	s.deafFrom = c.now
 	s.answer()
+}
+
+// hearGroups is for when clients are let in for the first time: the time until
+// then does not count, for none of them could be heard.
+func (c *core) hearGroups() {
+	c.hears = true
+	for _, s := range c.groups {
+		if s.leads() {
+			s.machine.PutOff(c.now.Sub(s.deafFrom))
+		}
+	}
 }
 
 func (c *core) groupSettings() group.Settings {
@@ -236,9 +235,10 @@ func (c *core) groupAppendDue(s *groupShard) time.Time {
 }
 
 // groupTickDue is when time has something for the machine to do; zero if
-// never. While the agent drains it refuses heartbeats, so no session ends.
+// never. While the agent drains it refuses heartbeats, and until it is ready it
+// hears none, so no session ends.
 func (c *core) groupTickDue(s *groupShard) time.Time {
-	if !s.leads() || c.draining {
+	if !s.leads() || c.draining || !c.hears {
 		return time.Time{}
 	}
 	return s.machine.Due()

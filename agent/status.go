@@ -66,7 +66,7 @@ func (c *core) publish() {
 	c.status.Store(&s)
 	if s.Ready {
 		c.onceReady.Do(func() {
-			c.sessionsAnew()
+			c.hearGroups()
 			close(c.ready)
 		})
 	}

@@ -42,6 +42,13 @@ func (d *deadlines) clear(x *deadline) {
 	}
 }
 
+// putOff moves all deadlines by the same, so they stay in their order.
+func (d *deadlines) putOff(by time.Duration) {
+	for _, x := range d.heap {
+		x.at, x.stood = x.at.Add(by), x.stood.Add(by)
+	}
+}
+
 // next is a time before which nothing is due; zero if nothing ever is.
 func (d *deadlines) next() time.Time {
 	if len(d.heap) == 0 {

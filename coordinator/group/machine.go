@@ -144,6 +144,9 @@ func (m *Machine) Tick(now time.Time) {
 	m.deadlines.pass(now)
 }
 
+// PutOff has all that is due some time later.
+func (m *Machine) PutOff(by time.Duration) { m.deadlines.putOff(by) }
+
 // Due is when Tick is to be called; zero if never.
 func (m *Machine) Due() time.Time { return m.deadlines.next() }
 
