@@ -6,6 +6,7 @@ import (
 
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator/shard"
+	"github.com/siltstone-io/siltstone/kafka/batch"
 )
 
 // Fetch returns records as the request asks, from memory where they are in
@@ -177,6 +178,10 @@ func (op *fetchOp) collect(c *core) {
 			continue
 		}
 		ranges, size := c.coldRanges(p, req.Offset, limit, min(most, maxPartRanges))
+		if len(ranges) == 0 {
+			hole := p.hole(req.Offset)
+			res.Records, size = [][]byte{hole}, len(hole)
+		}
 		if len(ranges) == min(most, maxPartRanges) {
 			op.urgent = true // there may be more
 		}
@@ -220,6 +225,17 @@ func (op *fetchOp) diverges(p *partition, req *siltstone.FetchPart, res *siltsto
 	}
 	res.DivergingEpoch, res.DivergingEnd, op.urgent = end.Epoch, end.End, true
 	return true
+}
+
+// hole is what a reader is given at an offset that names no record, though it is
+// below the high watermark, nor does any up to the tail (or to the high
+// watermark): an unclean takeover has left them out.
+func (p *partition) hole(off siltstone.Offset) []byte {
+	end := p.high()
+	if p.tail.len() > 0 {
+		end = min(end, p.tail.at(0).base)
+	}
+	return batch.Hole(off, end, p.epochAt(off))
 }
 
 // fromTail returns the batches from the one that holds off, up to limit

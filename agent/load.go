@@ -36,7 +36,14 @@ type loads struct {
 	indexing bool         // indexes are being read
 }
 
+// load begins to read a shard, once another reading has ended, and nothing is in
+// flight to its ledger: what came of that would be folded meanwhile, and the
+// reading be older.
 func (c *core) load(s *ledShard) {
+	if s.log.Busy() || s.state == loading {
+		s.unread = true
+		return
+	}
 	c.setState(s, loading)
 	s.unread, s.seated.read = false, c.now
 	c.loadLedger(&shardLoad{s: s, tried: ledger.Position{Seq: math.MaxUint64}})
@@ -127,6 +134,10 @@ func (e *indexesRead) handle(c *core) {
 // loaded takes a shard as it stands in the stores.
 func (c *core) loaded(l *shardLoad) {
 	s := l.s
+	if at := s.log.Position().Seq; l.got.At.Seq < at {
+		c.fail(fmt.Errorf("load %s: it ends at %d, and entry %d has been folded: %w", s.log.Name(), l.got.At.Seq, at, siltstone.ErrCorrupt))
+		return
+	}
 	s.log.Replace(l.got.Fold, l.got.At)
 	s.inFlight = nil
 	s.unstored.restart(l.got.At, l.got.Checkpoint, c.now)
@@ -153,5 +164,9 @@ func (c *core) loaded(l *shardLoad) {
 		return
 	}
 	c.depose(s)
+	if s.unread {
+		c.load(s)
+		return
+	}
 	c.readFor(s)
 }

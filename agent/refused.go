@@ -2,6 +2,7 @@ package agent
 
 import (
 	"errors"
+	"math"
 	"time"
 
 	"github.com/siltstone-io/siltstone"
@@ -27,7 +28,7 @@ type refusedKey struct {
 
 type refusal struct {
 	epoch    int16
-	sequence int32 // the lowest
+	sequence int32 // the first
 	until    time.Time
 }
 
@@ -57,7 +58,7 @@ func (c *core) noteRefused(req *siltstone.AppendPart, err error) {
 	}
 	key := refusedKey{req.Partition, h.ProducerID}
 	old, there := r.of[key]
-	if there && old.epoch == h.ProducerEpoch && old.sequence <= h.BaseSequence && c.now.Before(old.until) {
+	if there && old.epoch == h.ProducerEpoch && !follows(old.sequence, h.BaseSequence) && c.now.Before(old.until) {
 		return
 	}
 	if r.of == nil {
@@ -68,6 +69,13 @@ func (c *core) noteRefused(req *siltstone.AppendPart, err error) {
 	}
 }
 
+// follows says whether a sequence comes after another: 0 follows the largest
+// (KIP-98), so of two it is the one that is nearer in counting up.
+func follows(a, b int32) bool {
+	ahead := (a - b) & math.MaxInt32
+	return ahead > 0 && ahead <= math.MaxInt32/2
+}
+
 // refusedBefore says whether a batch comes while an earlier one of its
 // producer's, which was refused, has not come again.
 func (c *core) refusedBefore(tp siltstone.TopicPartition, h batch.Header) bool {
@@ -76,7 +84,7 @@ func (c *core) refusedBefore(tp siltstone.TopicPartition, h batch.Header) bool {
 	if !ok {
 		return false
 	}
-	if r.epoch == h.ProducerEpoch && h.BaseSequence > r.sequence && c.now.Before(r.until) {
+	if r.epoch == h.ProducerEpoch && follows(h.BaseSequence, r.sequence) && c.now.Before(r.until) {
 		return true
 	}
 	delete(c.refused.of, key)

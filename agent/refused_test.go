@@ -2,6 +2,7 @@ package agent
 
 import (
 	"errors"
+	"math"
 	"testing"
 	"time"
 
@@ -47,4 +48,19 @@ func TestTheSecondBatchDoesNotComeBeforeTheFirst(t *testing.T) {
 		a.mustProduce(tp, 3, second)
 		wantValues(t, a.readAll(tp, 0), "first", "second", "third", "later")
 	})
+}
+
+// TestFollowsOverTheLargest: after the largest sequence comes 0.
+func TestFollowsOverTheLargest(t *testing.T) {
+	for _, test := range []struct {
+		a, b int32
+		want bool
+	}{
+		{1, 0, true}, {0, 1, false}, {5, 5, false}, {0, math.MaxInt32, true}, {math.MaxInt32, 0, false},
+		{9, math.MaxInt32 - 7, true}, {math.MaxInt32 - 7, 9, false},
+	} {
+		if got := follows(test.a, test.b); got != test.want {
+			t.Errorf("%d follows %d: %v", test.a, test.b, got)
+		}
+	}
 }

@@ -229,7 +229,7 @@ func (c *core) vacantDue(s seated) time.Time {
 	default:
 		return time.Time{}
 	}
-	turn := c.turnOf(s)
+	turn := c.turnIn(c.order(s), seat.vacantFrom)
 	if again := seat.read.Add(readAgain); !turn.IsZero() && !seat.read.IsZero() && again.After(turn) {
 		return again
 	}
@@ -238,7 +238,10 @@ func (c *core) vacantDue(s seated) time.Time {
 
 // turnOf is when it is this agent's turn to take a vacant seat; zero if never.
 func (c *core) turnOf(s seated) time.Time {
-	seat, order, from := s.seat(), c.order(s), s.seat().vacantFrom
+	order, from := c.order(s), s.seat().vacantFrom
+	if from.IsZero() {
+		return from
+	}
 	if isr := s.isr(); s.stands() == standing && len(isr) > 1 && !c.opts.Plant.Is(planted.LeadWithoutTail) {
 		switch inISR := func(i siltstone.Incarnation) bool { return slices.Contains(isr, i) }; {
 		case inISR(c.opts.Incarnation):
@@ -249,8 +252,14 @@ func (c *core) turnOf(s seated) time.Time {
 			from = from.Add(time.Duration(c.Topics().Cluster().UncleanGraceMS) * time.Millisecond)
 		}
 	}
+	return c.turnIn(order, from)
+}
+
+// turnIn is when it is this agent's turn of those in an order, each of whom
+// waits for the one before it; zero if it is not among them, or nothing is vacant.
+func (c *core) turnIn(order []siltstone.Incarnation, from time.Time) time.Time {
 	rank := slices.Index(order, c.opts.Incarnation)
-	if rank < 0 || seat.vacantFrom.IsZero() {
+	if rank < 0 || from.IsZero() {
 		return time.Time{}
 	}
 	if slices.ContainsFunc(c.members.others, func(o *member) bool { return o.status == nil }) {
@@ -401,9 +410,7 @@ func (s *seat) anew() seat {
 
 // heardHanded reads a shard anew that names this agent as its leader.
 func (c *core) heardHanded(n peer.Shard) {
-	s := c.find(n)
-	if s == nil || s.stands() != standing {
-		return
+	if s := c.find(n); s != nil && (s.stands() == standing || s.stands() == loading) {
+		s.load(c)
 	}
-	s.load(c)
 }

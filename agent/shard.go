@@ -29,7 +29,8 @@ type ledShard struct {
 	// have them either.
 	unknown bool
 
-	// unread: a Segment was folded whose rows this agent does not have.
+	// unread: it is to be read anew, for a Segment was folded whose rows this
+	// agent does not have, or somebody asked for it.
 	unread bool
 
 	// partsGone: objects may hold parts of partitions that are gone.

@@ -62,8 +62,8 @@ func after(sequence int32, records int) int32 {
 }
 
 // decodeBatches takes apart the record batches of a fetch; the last may be cut.
-func decodeBatches(b []byte) ([]readRecord, error) {
-	var all []readRecord
+// They end before an offset, which need not be after a record.
+func decodeBatches(b []byte) (all []readRecord, end int64, err error) {
 	for len(b) >= 12 {
 		size := int(int32(binary.BigEndian.Uint32(b[8:]))) + 12
 		if size < 61 || len(b) < size {
@@ -71,22 +71,23 @@ func decodeBatches(b []byte) ([]readRecord, error) {
 		}
 		var batch kmsg.RecordBatch
 		if err := batch.ReadFrom(b[:size]); err != nil {
-			return all, err
+			return all, end, err
 		}
 		b = b[size:]
+		end = batch.FirstOffset + int64(batch.LastOffsetDelta) + 1
 		records := batch.Records
 		for range batch.NumRecords {
 			length, n := binary.Varint(records)
 			if n <= 0 || int(length) > len(records)-n {
-				return all, fmt.Errorf("batch at %d: record of %d bytes", batch.FirstOffset, length)
+				return all, end, fmt.Errorf("batch at %d: record of %d bytes", batch.FirstOffset, length)
 			}
 			var r kmsg.Record
 			if err := r.ReadFrom(records[:n+int(length)]); err != nil {
-				return all, err
+				return all, end, err
 			}
 			records = records[n+int(length):]
 			if len(r.Value) < 8 {
-				return all, fmt.Errorf("batch at %d: a value of %d bytes", batch.FirstOffset, len(r.Value))
+				return all, end, fmt.Errorf("batch at %d: a value of %d bytes", batch.FirstOffset, len(r.Value))
 			}
 			all = append(all, readRecord{
 				offset: batch.FirstOffset + int64(r.OffsetDelta), epoch: batch.PartitionLeaderEpoch,
@@ -94,5 +95,5 @@ func decodeBatches(b []byte) ([]readRecord, error) {
 			})
 		}
 	}
-	return all, nil
+	return all, end, nil
 }

@@ -107,7 +107,7 @@ func (c *checker) checkReads() {
 	for _, r := range c.reads {
 		next := r.from
 		for _, rec := range r.records {
-			if rec.offset != next && !(c.holes && rec.offset > next) {
+			if rec.offset < next || !c.isLost(r.partition, next, rec.offset) {
 				c.failf("1: %s was given offset %d of %s where %d was due", r.reader, rec.offset, r.partition, next)
 			}
 			next = rec.offset + 1
@@ -118,7 +118,13 @@ func (c *checker) checkReads() {
 				c.failf("1: %s was given record %x at %s offset %d: it was written to %s", r.reader, rec.id, r.partition, rec.offset, w.partition)
 			}
 		}
-		if n := len(r.records); n > 0 && next > r.high {
+		if r.end > next {
+			if !c.isLost(r.partition, next, r.end) {
+				c.failf("1: %s was given nothing from offset %d to %d of %s", r.reader, next, r.end, r.partition)
+			}
+			next = r.end
+		}
+		if (len(r.records) > 0 || r.end > 0) && next > r.high {
 			c.failf("2: %s was given offset %d of %s, the high watermark is %d", r.reader, next-1, r.partition, r.high)
 		}
 	}
@@ -212,7 +218,7 @@ func (c *checker) checkLookups() {
 				q.asker, q.partition, q.ms, q.offset, q.timestamp, c.timeOf(s.id))
 		}
 		for off, s := range l.at {
-			if off < end && off >= c.deleted[q.partition] && c.timeOf(s.id) >= q.ms {
+			if off < end && off >= c.deleted[q.partition] && c.timeOf(s.id) >= q.ms && !c.isLost(q.partition, off, off+1) {
 				c.failf("1: %s asked %s for time %d and was given offset %d; offset %d is of time %d", q.asker, q.partition, q.ms, q.offset, off, c.timeOf(s.id))
 				break
 			}
@@ -247,7 +253,7 @@ func (c *checker) checkWrites() {
 				continue
 			}
 			for i, id := range w.records {
-				if off := w.base + int64(i); off >= p.from && got[off] != id {
+				if off := w.base + int64(i); off >= p.from && got[off] != id && !c.isLost(p.partition, off, off+1) {
 					c.failf("1: record %x of %s, acknowledged at %s offset %d, was not given to %s", id, w.producer, p.partition, off, p.reader)
 				}
 			}

@@ -92,7 +92,7 @@ func (c *checker) checkRefusals(w *write, before []*write) {
 // acknowledged when it was sent.
 func (c *checker) continues(w *write, before []*write, sent moment) bool {
 	for _, b := range before {
-		if b.stamp.epoch == w.stamp.epoch && (b.acked == 0 || b.acked > sent) {
+		if b.stamp.epoch == w.stamp.epoch && (b.acked == 0 || b.acked > sent || c.isLost(b.partition, b.base, b.base+1)) {
 			return false
 		}
 	}

@@ -130,7 +130,7 @@ func TestSequencesWrap(t *testing.T) {
 func TestStampOntoBatch(t *testing.T) {
 	b := encodeBatch([]recordID{1, 2}, 1000, newDice(1, "batch", 0))
 	stamp{id: 1 << 40, epoch: 3, sequence: 77}.onto(b)
-	records, err := decodeBatches(b)
+	records, _, err := decodeBatches(b)
 	if err != nil || len(records) != 2 {
 		t.Errorf("a stamped batch has %v: %v", records, err)
 	}

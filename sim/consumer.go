@@ -184,7 +184,7 @@ func (c *consumer) keep(p partition, part kmsg.FetchResponseTopicPartition, sent
 		reader: c.name, from: c.next[p], outOfRange: part.ErrorCode == 1,
 	}
 	if part.ErrorCode == 0 {
-		records, err := decodeBatches(part.RecordBatches)
+		records, end, err := decodeBatches(part.RecordBatches)
 		if err != nil {
 			c.world.failf("%s: records of %s from %d: %v", c.name, p, r.from, err)
 		}
@@ -193,10 +193,10 @@ func (c *consumer) keep(p partition, part kmsg.FetchResponseTopicPartition, sent
 				r.records = append(r.records, rec)
 			}
 		}
-		c.high[p], c.asked[p] = part.HighWatermark, sent
+		c.high[p], c.asked[p], r.end = part.HighWatermark, sent, end
 	}
-	if n := len(r.records); n > 0 {
-		c.next[p] = r.records[n-1].offset + 1
+	if r.end > r.from {
+		c.next[p] = r.end
 		c.world.tracef("%s reads %s offsets %d to %d of %d", c.name, p, r.from, c.next[p]-1, r.high)
 	}
 	c.history.reads = append(c.history.reads, r)

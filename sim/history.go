@@ -56,6 +56,7 @@ type read struct {
 	reader  string
 	from    int64
 	records []readRecord // at from or later
+	end     int64        // after the last batch, with or without records; 0: there was none
 	// outOfRange: there were none, for the offset was out of range.
 	outOfRange bool
 }
@@ -85,8 +86,9 @@ type history struct {
 	// orderly: no agent died, each ended in its own time, so what was
 	// acknowledged with acks=1 is there too.
 	orderly bool
-	// holes: an unclean takeover may have left holes between offsets.
-	holes bool
+	// lost is what unclean takeovers have left out, for good: between these
+	// offsets records may be missing, whatever was shown of them before.
+	lost map[partition][]span
 }
 
 // A lookup is an answer to the question for the first record at or after a time.
@@ -121,6 +123,20 @@ type pass struct {
 	partition partition
 	began     moment
 	from, to  int64
+}
+
+// A span is the offsets from one to before another.
+type span struct{ from, to int64 }
+
+// isLost says whether unclean takeovers have left out all offsets from one to
+// before another.
+func (h *history) isLost(p partition, from, to int64) bool {
+	for _, s := range h.lost[p] { // in order
+		if s.from <= from && from < s.to {
+			from = s.to
+		}
+	}
+	return from >= to
 }
 
 // tick is the next moment.

@@ -3,6 +3,8 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // maxAgents is how many agents a scenario has at most.
@@ -18,6 +20,12 @@ func agentHosts(d *dice) []string {
 		hosts = append(hosts, fmt.Sprintf("agent%d", i+2))
 	}
 	return hosts
+}
+
+// zoneOf is the zone of a host: the first three are in one each.
+func zoneOf(host string) string {
+	number, _ := strconv.Atoi(strings.TrimPrefix(host, "agent"))
+	return fmt.Sprint("zone", max(number, 1)%3)
 }
 
 // hit draws whom something befalls: one agent, some, or all.

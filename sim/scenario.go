@@ -108,6 +108,7 @@ func newScenario(seed uint64, m mood) *scenario {
 	for i := range d.between(1, 3) {
 		t := kmsg.NewCreateTopicsRequestTopic()
 		t.Topic, t.NumPartitions, t.ReplicationFactor = fmt.Sprintf("t%d", i), int32(d.between(1, 3)), -1
+		s.topicSettings(&t)
 		s.topics = append(s.topics, t)
 		for n := range t.NumPartitions {
 			s.parts = append(s.parts, partition{t.Topic, n})
@@ -312,7 +313,7 @@ func (s *scenario) heal() {
 
 // within demands that something comes to be.
 func (s *scenario) within(limit time.Duration, what string, done func() bool) bool {
-	if !s.run(done, limit) {
+	if !s.run(done, limit) && !(s.uncleanSoon() && s.run(done, uncleanGrace)) {
 		s.failf("liveness: %v passed before %s", limit, what)
 		return false
 	}

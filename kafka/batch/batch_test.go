@@ -253,3 +253,21 @@ func TestRecordsStops(t *testing.T) {
 		}
 	}
 }
+
+// TestHole: it reads as a batch that goes to the offset before its end, and has no records.
+func TestHole(t *testing.T) {
+	for _, size := range []siltstone.Offset{1, siltstone.UncleanJump, 1<<31 - 1, 1 << 40} {
+		b := batch.Hole(7, 7+size, 3)
+		h, err := batch.ParseHeader(b)
+		if err != nil || h.SizeBytes() != len(b) {
+			t.Fatalf("%+v, %v", h, err)
+		}
+		want := min(size, 1<<31-1)
+		if h.BaseOffset != 7 || siltstone.Offset(h.LastOffsetDelta)+1 != want || h.Epoch != 3 || h.Records != 0 || h.ProducerID != -1 {
+			t.Errorf("of %d offsets: %+v", size, h)
+		}
+		if got, err := read(b, 0); err != nil || len(got) != 0 {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/coordinator/ledger"
+	"github.com/siltstone-io/siltstone/coordinator/shard"
+)
+
+// uncleanGrace is how long a shard whose whole ISR died has nobody.
+const uncleanGrace = 10 * time.Second
+
+// replicaSettings draws how many agents hold what is not flushed.
+func (s *scenario) replicaSettings() [][2]string {
+	if len(s.hosts) == 1 {
+		return nil
+	}
+	d := newDice(s.seed, "replicas", 0)
+	return [][2]string{
+		{"siltstone.replicas", strconv.Itoa([...]int{2, 2, 2, 3, 3, 1}[d.below(6)])},
+		{"siltstone.unclean.grace.ms", strconv.FormatInt(uncleanGrace.Milliseconds(), 10)},
+		{"siltstone.flush.late.ms", strconv.FormatInt(int64(d.between(100, 5000)), 10)},
+		{"replica.lag.time.max.ms", strconv.Itoa([...]int{500, 500, 100, 2000}[d.below(4)])},
+	}
+}
+
+// topicSettings draws when a topic's records are safe.
+func (s *scenario) topicSettings(t *kmsg.CreateTopicsRequestTopic) {
+	if len(s.hosts) == 1 {
+		return
+	}
+	d := newDice(s.seed, "settings of "+t.Topic, 0)
+	if d.chance(.2) {
+		t.Configs = append(t.Configs, setting("siltstone.durability", "object"))
+	}
+	if d.chance(.3) {
+		t.Configs = append(t.Configs, setting("min.insync.replicas", fmt.Sprint(d.between(1, 3))))
+	}
+}
+
+func setting(name, value string) kmsg.CreateTopicsRequestTopicConfig {
+	c := kmsg.NewCreateTopicsRequestTopicConfig()
+	c.Name, c.Value = name, &value
+	return c
+}
+
+// uncleanSoon says whether the whole ISR of some shard is dead, or was a short
+// time ago: then everything may take the grace longer.
+func (s *scenario) uncleanSoon() bool {
+	since := s.now.Add(-healTime - uncleanGrace).UnixMilli()
+	for i := range shard.Count {
+		var isr []siltstone.Incarnation
+		for _, e := range s.store.archive[shard.Ledger(i)] {
+			f, err := ledger.DecodeFrame(e.Data)
+			if err != nil || f.Kind != shard.KindLead {
+				continue
+			}
+			body, err := shard.Decode(f.Kind, f.Body)
+			if err != nil {
+				continue
+			}
+			lead := body.(*shard.Lead)
+			if isr = lead.ISR; lead.Unclean && f.TimeMS > since {
+				return true
+			}
+		}
+		if len(isr) > 1 && !slices.ContainsFunc(s.agents, func(n *node) bool { return !n.dead && slices.Contains(isr, n.incarnation) }) {
+			return true
+		}
+	}
+	return false
+}
