@@ -140,6 +140,7 @@ func (c *core) turn() {
 	}
 	for _, s := range c.shards {
 		c.follow(s)
+		c.lookHeld(s)
 		if s.state == recovering && !s.unflushed() {
 			c.serve(s)
 		}
@@ -182,6 +183,7 @@ func (c *core) untilDue() time.Duration {
 	sooner(c.clusterDue())
 	for _, s := range c.shards {
 		sooner(c.replicasDue(s))
+		sooner(c.heldDue(s))
 		if s.leads() {
 			sooner(c.checkpointDue(&s.unstored))
 		}

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"slices"
+	"time"
 
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/agent/peer"
@@ -36,7 +37,7 @@ func (c *core) heardOpen(from siltstone.Incarnation, m *peer.Open) {
 		return
 	}
 	s := c.shards[m.Shard]
-	s.follows = &following{from: from, open: m}
+	s.follows, s.heard = &following{from: from, open: m}, c.now
 	c.follow(s)
 }
 
@@ -53,7 +54,7 @@ func (c *core) heardBatches(from siltstone.Incarnation, m *peer.Batches) {
 	for i := range m.Batches {
 		f.bytes += len(m.Batches[i].Bytes)
 	}
-	f.pending = append(f.pending, m)
+	f.pending, s.heard = append(f.pending, m), c.now
 	c.follow(s)
 }
 
@@ -61,7 +62,7 @@ func (c *core) heardBatches(from siltstone.Incarnation, m *peer.Batches) {
 func (c *core) heardShardEntries(from siltstone.Incarnation, m *peer.Entries) {
 	for _, s := range c.shards {
 		if f := s.follows; s.log.Name() == m.Ledger && f != nil && f.from == from {
-			f.pending = append(f.pending, m)
+			f.pending, s.heard = append(f.pending, m), c.now
 			c.follow(s)
 		}
 	}
@@ -99,6 +100,27 @@ func (c *core) follow(s *ledShard) {
 		c.tell(f.from, &peer.Ack{Shard: s.id, Stream: f.open.Stream, Number: f.ack})
 		f.ack = 0
 	}
+}
+
+// lookHeld reads a shard of which this agent holds what is not flushed, and has
+// heard nothing for as long as a leader may take to flush it: it is no longer
+// one of those who are told.
+func (c *core) lookHeld(s *ledShard) {
+	if due := c.heldDue(s); due.IsZero() || due.After(c.now) {
+		return
+	}
+	if s.heard = (time.Time{}); s.unflushed() {
+		s.heard = c.now
+		c.load(s)
+	}
+}
+
+// heldDue is when lookHeld has something to do; zero if never.
+func (c *core) heldDue(s *ledShard) time.Time {
+	if s.state != standing || s.heard.IsZero() {
+		return time.Time{}
+	}
+	return s.heard.Add(time.Duration(c.Topics().Cluster().FlushLateMS) * time.Millisecond)
 }
 
 // adopt says whether the stream's epoch is in office here; it then has no tails of older ones.

@@ -69,6 +69,9 @@ func (c *core) depose(s *ledShard) {
 		c.endFollow(s)
 	}
 	keep := c.keepsTails(s) || s.follows != nil && s.follows.adopted
+	if keep {
+		s.heard = c.now
+	}
 	for _, p := range s.parts {
 		p.refuse(c, siltstone.ErrNotLeader)
 		c.uncutNone(p)

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"slices"
+	"time"
 
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
@@ -41,6 +42,7 @@ type ledShard struct {
 
 	replicas  replication     // while this agent leads
 	follows   *following      // the stream that it takes; nil: none
+	heard     time.Time       // a replica of its leader, or had last; zero: it holds nothing that is not flushed
 	tailEpoch siltstone.Epoch // in which what it holds and is not flushed was adopted, or stamped
 
 	seated   seat

@@ -206,7 +206,7 @@ func (g *groupChecker) checkActs() {
 			}
 		}
 		for _, l := range g.groups.leavings {
-			if l.group == g.name && l.member == a.member && l.got < a.sent && !g.bootedBetween(l.sent, a.got) {
+			if l.group == g.name && l.member == a.member && l.got < a.sent && !g.beganAnewBetween(l.sent, a.got) {
 				g.failf("6: %s of %s was taken after it had left", a.what, a.standing)
 			}
 		}
@@ -242,8 +242,8 @@ func (g *groupChecker) checkOutsiders() {
 	}
 }
 
-func (g *groupChecker) bootedBetween(from, to moment) bool {
-	return slices.ContainsFunc(g.groups.boots, func(m moment) bool { return from < m && m < to })
+func (g *groupChecker) beganAnewBetween(from, to moment) bool {
+	return g.groups.several || slices.ContainsFunc(g.groups.anew, func(m moment) bool { return from < m && m < to })
 }
 
 // checkShares: each member has the share that its leader gave it, all of one

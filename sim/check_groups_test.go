@@ -133,7 +133,7 @@ func TestCheckMembers(t *testing.T) {
 		{"who has left is there for the next coordinator", func(h *tale) {
 			h.join("a", 1)
 			h.leave("a", 1)
-			h.groups.boots = append(h.groups.boots, h.tick())
+			h.groups.anew = append(h.groups.anew, h.tick())
 			h.beat("a", 1)
 		}, ""},
 

@@ -29,7 +29,7 @@ type groupHistory struct {
 	losses       []*loss
 	descriptions []description
 	listings     []listing
-	boots        []moment // of agents
+	anew         []moment // at which agents booted, or woke: their groups may begin anew
 	several      bool     // agents share the groups
 	// expires: it is looked after groups and offsets that have become old.
 	expires bool

@@ -126,6 +126,7 @@ func (s *scenario) mishap() {
 		each(hit, (*node).pause)
 		s.pass(d.duration(100*time.Millisecond, 8*time.Second))
 		each(hit, (*node).resume)
+		s.groupsAnew()
 	case roll < 8:
 		each(hit, (*node).stop)
 	case roll < 9:

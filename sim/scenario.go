@@ -191,8 +191,13 @@ func (s *scenario) follow(n *node) {
 
 // boot starts an agent at one of the hosts.
 func (s *scenario) boot(i int) {
-	s.history.groups.boots = append(s.history.groups.boots, s.history.tick())
+	s.groupsAnew()
 	s.agents[i] = s.world.boot(s.hosts[i], s.options.program)
+}
+
+// groupsAnew notes that an agent may begin to coordinate anew, from what is stored.
+func (s *scenario) groupsAnew() {
+	s.history.groups.anew = append(s.history.groups.anew, s.history.tick())
 }
 
 func (s *scenario) bootAll() {
