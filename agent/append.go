@@ -172,7 +172,8 @@ func (c *core) bufferPart(p *partition, op *appendOp, part int) {
 		rest = rest[c.buffer(p, rest):]
 	}
 	c.metrics.appended(len(req.Batches))
-	if op.req.Acks != -1 || c.opts.Plant.Is(planted.AckBeforeFlush) {
+	if op.req.Acks != -1 || c.opts.Plant.Is(planted.AckBeforeFlush) ||
+		c.opts.Plant.Is(planted.LoneAcks) && len(p.shard.fold().ISR()) == 1 {
 		op.decide(c, part, nil)
 	} else {
 		p.await(appendWait{op: op, part: part, end: p.next})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator/shard"
+	"github.com/siltstone-io/siltstone/internal/planted"
 	"github.com/siltstone-io/siltstone/kafka/batch"
 )
 
@@ -154,14 +155,18 @@ func (op *fetchOp) collect(c *core) {
 		req, res := &op.req.Parts[i], &op.result.Parts[i]
 		*res = siltstone.FetchedPart{HighWatermark: -1, LastStable: -1, Start: -1, DivergingEpoch: -1, DivergingEnd: -1}
 		p, err := c.readable(req)
+		high := siltstone.Offset(-1)
 		if p != nil {
-			res.HighWatermark, res.LastStable, res.Start = p.high(), p.high(), p.start
+			if high = p.high(); c.opts.Plant.Is(planted.FetchAboveHigh) {
+				high = p.next
+			}
+			res.HighWatermark, res.LastStable, res.Start = high, high, p.start
 		}
 		if err != nil {
 			res.Err, op.urgent = err, true
 			continue
 		}
-		if op.diverges(p, req, res) || req.Offset >= p.high() {
+		if op.diverges(p, req, res) || req.Offset >= high {
 			continue
 		}
 		if (budget <= 0 || most == 0 || op.pins.bytes >= op.pins.room) && some {
@@ -170,7 +175,7 @@ func (op *fetchOp) collect(c *core) {
 		}
 		limit := min(budget, req.MaxBytes)
 		if p.tail.covers(req.Offset) {
-			records, size := p.fromTail(req.Offset, limit, !some, &op.pins)
+			records, size := p.fromTail(req.Offset, high, limit, !some, &op.pins)
 			res.Records = records
 			op.available += size
 			budget -= size
@@ -202,6 +207,8 @@ func (c *core) readable(req *siltstone.FetchPart) (*partition, error) {
 	switch {
 	case p == nil:
 		return nil, siltstone.ErrUnknownPartition
+	case req.Offset < 0 && c.opts.Plant.Is(planted.DeposedAnswers):
+		return p, nil
 	case !p.open || !p.shard.leads() || !c.members.on:
 		return nil, siltstone.ErrNotLeader
 	}
@@ -238,15 +245,15 @@ func (p *partition) hole(off siltstone.Offset) []byte {
 	return batch.Hole(off, end, p.epochAt(off))
 }
 
-// fromTail returns the batches from the one that holds off, up to limit
-// bytes and as far as memory goes, below the high watermark; the first one
-// whole if it must be.
-func (p *partition) fromTail(off siltstone.Offset, limit int, first bool, keeps *pins) (records [][]byte, size int) {
+// fromTail returns the batches from the one that holds off to the high
+// watermark, up to limit bytes and as far as memory goes; the first one whole if
+// it must be.
+func (p *partition) fromTail(off, high siltstone.Offset, limit int, first bool, keeps *pins) (records [][]byte, size int) {
 	var piece *batchRef // the first of the batches in the last piece
 	for i := p.tail.from(off); i < p.tail.len(); i++ {
 		b := p.tail.at(i)
 		must := first && size == 0
-		if b.end() > p.high() || size+int(b.size) > limit && !must || !keeps.pin(b.slab, must) {
+		if b.end() > high || size+int(b.size) > limit && !must || !keeps.pin(b.slab, must) {
 			break
 		}
 		size += int(b.size)

@@ -82,13 +82,13 @@ func TestPiecesOfTheTail(t *testing.T) {
 	}
 	p.flushed, p.hw = p.next, p.next
 	for from := range p.next {
-		records, size := p.fromTail(from, 1<<30, true, everything())
+		records, size := p.fromTail(from, p.high(), 1<<30, true, everything())
 		got := bytes.Join(records, nil)
 		if len(got) != size || !bytes.HasSuffix(want, got) || from == 0 && size != len(want) {
 			t.Errorf("from offset %d on: %d bytes in %d pieces, which are not those that were appended", from, size, len(records))
 		}
 	}
-	if records, _ := p.fromTail(0, 1<<30, true, everything()); len(records) >= p.tail.len() {
+	if records, _ := p.fromTail(0, p.high(), 1<<30, true, everything()); len(records) >= p.tail.len() {
 		t.Errorf("%d batches are %d pieces", p.tail.len(), len(records))
 	}
 }

@@ -195,6 +195,13 @@ func (c *core) hold(s *ledShard, m *peer.Batches) {
 			return
 		}
 	}
+	if c.opts.Plant.Is(planted.DropBeforeAppend) {
+		for _, p := range s.parts {
+			next := p.next
+			c.dropUnflushed(p)
+			p.next = next
+		}
+	}
 	if m.Number > 0 {
 		s.follows.ack = m.Number
 	}
@@ -211,7 +218,7 @@ func (c *core) holdBatch(p *partition, b []byte) bool {
 	switch {
 	case end <= p.next:
 		return true
-	case h.BaseOffset != p.next && !c.opts.Plant.Is(planted.HoldWithGap), !c.memory.TryAcquire(int64(len(b))):
+	case h.BaseOffset != p.next, !c.memory.TryAcquire(int64(len(b))):
 		return false
 	}
 	if n := p.tail.len(); n > 0 && p.tail.at(n-1).end() != p.next {

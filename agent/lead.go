@@ -65,7 +65,7 @@ func (c *core) depose(s *ledShard) {
 	s.objects, s.inFlight, s.epoch = nil, nil, 0
 	s.toOpen, s.toEnd = nil, nil
 	s.replicas = replication{}
-	if f := s.follows; f != nil && f.open.Epoch < s.fold().Epoch() {
+	if f := s.follows; f != nil && f.open.Epoch < s.fold().Epoch() && !c.opts.Plant.Is(planted.NoEpochCheck) {
 		c.endFollow(s)
 	}
 	keep := c.keepsTails(s) || s.follows != nil && s.follows.adopted

@@ -49,11 +49,18 @@ func (c *core) load(s *ledShard) {
 	c.loadLedger(&shardLoad{s: s, tried: ledger.Position{Seq: math.MaxUint64}})
 }
 
+// newFold is a shard's before its first entry.
+func (a *Agent) newFold() *shard.State {
+	fold := shard.New()
+	fold.Bug = a.opts.Plant
+	return fold
+}
+
 // loadLedger reads a shard's checkpoint and tail.
 func (c *core) loadLedger(l *shardLoad) {
 	c.loads.ledgers++
 	c.work(func(ctx context.Context) event {
-		l.got, l.err = loadFold(ctx, c.Agent, l.s.log.Name(), shard.New)
+		l.got, l.err = loadFold(ctx, c.Agent, l.s.log.Name(), c.newFold)
 		return (*ledgerRead)(l)
 	})
 }

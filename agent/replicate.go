@@ -35,6 +35,7 @@ type follower struct {
 	stream uint64    // 0: none is open
 	acked  uint64    // number of the last frame that it holds, with all before it
 	caught bool      // it has acknowledged what the stream began with
+	joins  bool      // it is to come into the ISR: nothing becomes safe that it does not hold
 	since  time.Time // when the stream was opened, or ended, or there was none
 	again  time.Time // when it may be tried again
 }
@@ -146,7 +147,7 @@ func (c *core) lookFollowers(s *ledShard) {
 }
 
 func (c *core) endStream(f *follower) {
-	f.stream, f.caught, f.acked, f.since, f.again = 0, false, 0, c.now, c.now.Add(followAgain)
+	f.stream, f.caught, f.joins, f.acked, f.since, f.again = 0, false, false, 0, c.now, c.now.Add(followAgain)
 }
 
 // openStreams begins to send to followers that can be reached.
@@ -356,6 +357,11 @@ func (c *core) raiseHeld(s *ledShard) {
 		}
 		held = min(held, f.acked)
 	}
+	for _, f := range r.followers {
+		if f.joins && r.changing == nil {
+			held = min(held, f.acked)
+		}
+	}
 	c.raiseTo(s, held)
 }
 
@@ -463,8 +469,12 @@ func (c *core) changeISR(s *ledShard) bool {
 	}
 	if len(next) == len(isr) {
 		for _, f := range r.followers {
-			if !slices.Contains(next, f.to) && slices.Contains(wanted, f.to) &&
-				(f.caught && f.acked >= r.safe && !c.late(r, f) || f.stream != 0 && c.opts.Plant.Is(planted.JoinWithGap)) {
+			if slices.Contains(next, f.to) || !slices.Contains(wanted, f.to) {
+				continue
+			}
+			// It may always be a little behind what the others hold: they wait for it.
+			f.joins = f.caught && !c.late(r, f)
+			if f.joins && f.acked >= r.safe || f.stream != 0 && c.opts.Plant.Is(planted.JoinWithGap) {
 				next = append(next, f.to)
 			}
 		}

@@ -58,6 +58,12 @@ func (c *call) happen() {
 	d := newDice(w.seed, link, number)
 	c.survives = d.chance(0.5)
 	f := c.store.fateOf(d, c.write)
+	if w.offline[n.host] {
+		f = fate{name: "goes nowhere", lands: -1, answers: d.duration(time.Second, 5*time.Second), told: toldFailed}
+		if c.write {
+			f.told = toldUnknown
+		}
+	}
 	w.tracef("%s %s #%d: %s", link, c.detail, number, f.name)
 	var came error
 	land := func() {

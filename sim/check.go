@@ -42,7 +42,7 @@ type checker struct {
 type log struct {
 	partition partition
 	at        map[int64]shown
-	of        map[recordID][]int64 // the offsets at which a record was shown
+	of        map[recordID][]int64 // the offsets at which a record was shown, and is for good
 }
 
 type shown struct {
@@ -77,7 +77,9 @@ func (c *checker) nameOffsets() {
 		switch {
 		case !known:
 			l.at[offset] = now
-			l.of[now.id] = append(l.of[now.id], offset)
+			if !c.isLost(l.partition, offset, offset+1) {
+				l.of[now.id] = append(l.of[now.id], offset)
+			}
 		case before.id != now.id:
 			c.failf("2: %s offset %d is record %x to %s, and record %x to %s", l.partition, offset, before.id, before.by, now.id, now.by)
 		case before.epoch < 0:

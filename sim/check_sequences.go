@@ -65,10 +65,16 @@ func (c *checker) checkFollows(w *write, before []*write) {
 		}
 	}
 	last := before[len(before)-1]
-	if last.stamp.epoch == w.stamp.epoch && len(l.of[last.records[0]]) == 0 && c.deleted[w.partition] == 0 {
+	if last.stamp.epoch == w.stamp.epoch && len(l.of[last.records[0]]) == 0 && c.deleted[w.partition] == 0 && !c.wasLost(last) {
 		c.failf("4: record %x of %s is at offset %d of %s, and %x before it is nowhere",
 			w.records[0], w.producer, at[0], w.partition, last.records[0])
 	}
+}
+
+// wasLost says whether a batch was acknowledged where an unclean takeover has
+// left it out.
+func (c *checker) wasLost(w *write) bool {
+	return w.acked > 0 && c.isLost(w.partition, w.base, w.end())
 }
 
 // checkRefusals: a batch is out of order only if one before it is not written,
@@ -92,7 +98,7 @@ func (c *checker) checkRefusals(w *write, before []*write) {
 // acknowledged when it was sent.
 func (c *checker) continues(w *write, before []*write, sent moment) bool {
 	for _, b := range before {
-		if b.stamp.epoch == w.stamp.epoch && (b.acked == 0 || b.acked > sent || c.isLost(b.partition, b.base, b.base+1)) {
+		if b.stamp.epoch == w.stamp.epoch && (b.acked == 0 || b.acked > sent || c.wasLost(b)) {
 			return false
 		}
 	}

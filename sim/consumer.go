@@ -20,6 +20,7 @@ type consumer struct {
 	maxWait    time.Duration
 	maxBytes   int32
 	rest       time.Duration // between polls
+	curious    bool          // it asks often where the logs end
 
 	session *session // of incremental fetches (KIP-227); nil for who has none
 
@@ -59,6 +60,10 @@ func (c *consumer) poll() {
 	}
 	if len(c.next) < len(c.partitions) {
 		c.findStart(host)
+		return
+	}
+	if c.curious && c.dice.chance(.3) {
+		c.bounds(host, -1, func(partition, int64) {}, c.poll)
 		return
 	}
 	switch c.dice.below(30) {

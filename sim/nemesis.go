@@ -53,7 +53,7 @@ func (s *scenario) storm() weather {
 	return w
 }
 
-// partHosts keeps some agents from others, one way or both.
+// partHosts keeps some agents from others, one way or both, or from the stores.
 func (s *scenario) partHosts() {
 	d := s.paths
 	if s.orderly || len(s.hosts) == 1 || d.chance(0.5) {
@@ -70,6 +70,10 @@ func (s *scenario) partHosts() {
 			s.drag(s.hosts[to], s.hosts[from], d.duration(0, 2*time.Second))
 		}
 	}
+	if host := s.hosts[d.below(len(s.hosts))]; d.chance(0.3) {
+		s.tracef("%s cannot reach the stores", host)
+		s.offline[host] = true
+	}
 }
 
 // mendHosts ends that, most of the time.
@@ -85,6 +89,7 @@ func (s *scenario) mendHosts() {
 			s.drag(from, to, 0)
 		}
 	}
+	clear(s.offline)
 }
 
 // trouble draws the chances of one store's faults.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/internal/planted"
 )
 
 // A program is what a node runs, from its start to its end. It ends when its context does.
@@ -44,7 +45,7 @@ type node struct {
 func (w *world) boot(host string, run program) *node {
 	n := &node{world: w, index: len(w.nodes), host: host, ended: make(chan struct{})}
 	n.name = fmt.Sprintf("%s.%d", host, n.index)
-	n.incarnation = siltstone.Incarnation(newDice(w.seed, n.name, 0).next() | 1)
+	n.incarnation = siltstone.Incarnation(newDice(w.seed, w.identity(n), 0).next() | 1)
 	n.listener = newListener(n)
 	n.peers = newPeers(n)
 	n.log = slog.New(&logHandler{node: n})
@@ -58,6 +59,15 @@ func (w *world) boot(host string, run program) *node {
 		n.put(&ending{n})
 	}()
 	return n
+}
+
+// identity is what a node's incarnation follows from: each has one of its own,
+// but for a planted bug.
+func (w *world) identity(n *node) string {
+	if w.plant.Is(planted.RestartedIsSame) {
+		return n.host
+	}
+	return n.name
 }
 
 // ending is a program's own end.

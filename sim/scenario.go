@@ -8,7 +8,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/siltstone-io/siltstone/agent"
-	"github.com/siltstone-io/siltstone/internal/planted"
 )
 
 // healTime is how long after the end of all faults every producer is
@@ -29,7 +28,6 @@ type agentOptions struct {
 	flush             agent.Flush
 	memory            agent.Memory
 	checkpointEntries int
-	plant             planted.Bug
 	shared            bool // the coordinator, as far as the agent knows
 }
 
@@ -41,15 +39,17 @@ type scenario struct {
 	shocks  *dice
 	history history
 	options agentOptions
-	calm    bool    // nothing goes wrong, and nothing happens
-	orderly bool    // nothing goes wrong, and agents end only as they are asked to
-	steady  bool    // that too, but nothing else happens
-	slow    float64 // of the coordinator, as a steady world's agents end
+	calm    bool            // nothing goes wrong, and nothing happens
+	orderly bool            // nothing goes wrong, and agents end only as they are asked to
+	steady  bool            // that too, but nothing else happens
+	slow    float64         // of the coordinator, as a steady world's agents end
+	drill   func(*scenario) // what befalls the agents instead of anything; nil: anything does
 
-	hosts     []string // of agents, whether up or not
-	paths     *dice    // of what is between them
-	agents    []*node  // the present ones, by host; perhaps dead
-	keep      bool     // it is followed by another when it ends
+	hosts     []string    // of agents, whether up or not
+	paths     *dice       // of what is between them
+	agents    []*node     // the present ones, by host; perhaps dead
+	keep      bool        // it is followed by another when it ends
+	replicas  [][2]string // settings of the cluster
 	clients   int
 	topics    []kmsg.CreateTopicsRequestTopic
 	parts     []partition
@@ -105,6 +105,7 @@ func newScenario(seed uint64, m mood) *scenario {
 		checkpointEntries: d.between(5, 50),
 	}
 	s.options.shared = len(s.hosts) > 1 || m == stormy && newDice(seed, "shared", 0).chance(0.3)
+	s.replicas = s.replicaSettings()
 	for i := range d.between(1, 3) {
 		t := kmsg.NewCreateTopicsRequestTopic()
 		t.Topic, t.NumPartitions, t.ReplicationFactor = fmt.Sprintf("t%d", i), int32(d.between(1, 3)), -1
@@ -228,6 +229,8 @@ func (s *scenario) play() {
 			s.restart()
 			s.weather = fair()
 		}
+	case s.drill != nil:
+		s.drill(s)
 	default:
 		for range s.dice.between(2, 4) {
 			s.episode()
@@ -291,6 +294,7 @@ func (s *scenario) heal() {
 	}
 	clear(s.partings)
 	clear(s.slowed)
+	clear(s.offline)
 	s.tracef("faults end")
 	healed, at := s.history.tick(), s.now
 	s.calmTeams()

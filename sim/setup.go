@@ -57,7 +57,7 @@ func (s *scenario) configure() bool {
 		{"group.initial.rebalance.delay.ms", strconv.Itoa([...]int{0, 200, 3000}[s.dice.below(3)])},
 		{"group.min.session.timeout.ms", "1000"},
 	}
-	settings = append(settings, s.replicaSettings()...)
+	settings = append(settings, s.replicas...)
 	if s.history.groups.expires {
 		settings = append(settings, [2]string{"offsets.retention.check.interval.ms", "2000"})
 	}

@@ -18,12 +18,13 @@ type store struct {
 	bucket      *bucketmemory.Bucket
 	coordinator coordinator.Coordinator
 	archive     map[string][]coordinator.Entry
+	landed      func(ledger string, e coordinator.Entry) // is told of each entry
 }
 
 func newStore() *store {
 	return &store{
 		bucket: bucketmemory.New(), coordinator: coordinatormemory.New(),
-		archive: map[string][]coordinator.Entry{},
+		archive: map[string][]coordinator.Entry{}, landed: func(string, coordinator.Entry) {},
 	}
 }
 
@@ -35,6 +36,7 @@ func (s *store) append(ledger string, e coordinator.Entry) error {
 	if floor, _ := s.coordinator.Floor(ctx, ledger); err == nil && e.Seq > floor {
 		e.Data = slices.Clone(e.Data)
 		s.archive[ledger] = append(s.archive[ledger], e)
+		s.landed(ledger, e)
 	}
 	return err
 }

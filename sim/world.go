@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing/synctest"
 	"time"
+
+	"github.com/siltstone-io/siltstone/internal/planted"
 )
 
 // A world is what one seed gives. Its driver is the goroutine that calls run;
@@ -28,9 +30,11 @@ type world struct {
 	ghosts   map[string][]func() // writes of dead nodes, by link, that may land yet
 	partings map[way]time.Time   // since when
 	slowed   map[way]time.Duration
-	died     func(*node) // is told of every node's end
-	heard    func()      // is told when a client hears what is to last
+	offline  map[string]bool // hosts that cannot reach the stores
+	died     func(*node)     // is told of every node's end
+	heard    func()          // is told when a client hears what is to last
 
+	plant planted.Bug
 	trace bytes.Buffer
 	wrong []string // what must not happen, beyond what the history shows
 
@@ -44,7 +48,7 @@ func newWorld(seed uint64) *world {
 		seed: seed, start: now, now: now,
 		wake: make(chan struct{}, 1), timer: time.NewTimer(time.Hour),
 		store: newStore(), numbers: map[string]uint64{},
-		partings: map[way]time.Time{}, slowed: map[way]time.Duration{},
+		partings: map[way]time.Time{}, slowed: map[way]time.Duration{}, offline: map[string]bool{},
 		ghosts: map[string][]func(){}, died: func(*node) {}, heard: func() {},
 	}
 	w.weather = fair()

@@ -157,7 +157,10 @@ func (m *Machine) Stop(err error) {
 			g.refuseWaiting(mem, mem.id, err)
 		}
 		for _, c := range []*change{g.sending, g.next} {
-			if c != nil {
+			switch {
+			case c != nil && m.o.Bug.Is(planted.DeposedCommits):
+				c.answer(m, nil)
+			case c != nil:
 				c.answer(m, err)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator"
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
+	"github.com/siltstone-io/siltstone/internal/planted"
 	"github.com/siltstone-io/siltstone/tiered/segment"
 )
 
@@ -105,7 +106,7 @@ func (s *State) lead(l *Lead, c *Change) {
 	}
 	s.epoch, s.leader, s.isr = l.Epoch, l.Leader, isr
 	c.Elected, c.Jumped = !same, l.Unclean
-	if l.Unclean {
+	if l.Unclean && !s.Bug.Is(planted.ReuseOffsets) {
 		for _, p := range s.partitions {
 			p.Next += siltstone.UncleanJump
 		}

@@ -8,11 +8,14 @@ import (
 
 	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator"
+	"github.com/siltstone-io/siltstone/internal/planted"
 	"github.com/siltstone-io/siltstone/tiered/segment"
 )
 
 // State is the fold of a log shard's ledger. It implements ledger.Fold[Change].
 type State struct {
+	Bug planted.Bug // tests only
+
 	epoch  siltstone.Epoch
 	leader siltstone.Incarnation
 	isr    []siltstone.Incarnation

@@ -44,20 +44,32 @@ const (
 	AckByOldISR
 	// ShrinkUnflushed makes a leader its own ISR before what replication made safe is flushed.
 	ShrinkUnflushed
-	// HoldWithGap keeps batches that do not continue the tail.
-	HoldWithGap
+	// LoneAcks: a leader that is its own ISR acknowledges what is not flushed.
+	LoneAcks
+	// DropBeforeAppend: a replica lets go of what is not flushed.
+	DropBeforeAppend
+	// RestartedIsSame: an agent that was started again has the name of the one before.
+	RestartedIsSame
+	// ReuseOffsets: an unclean takeover goes on at the next offset.
+	ReuseOffsets
+	// FetchAboveHigh gives readers what is not safe.
+	FetchAboveHigh
+	// DeposedAnswers: who leads no more says where its log ends.
+	DeposedAnswers
+	// DeposedCommits: a coordinator that has lost its shard accepts what it had not appended.
+	DeposedCommits
 )
 
 // Names are those that the simulator finds.
 var Names = []Name{
 	AckBeforeFlush, TimedOutIsFailed, AppendWithoutFolding, TwoAppendsInFlight,
-	OldGenerationCommits, DuplicateBeforeSafe, SequencesNotCheckpointed, GoOnAfterLoss,
+	OldGenerationCommits, DuplicateBeforeSafe, SequencesNotCheckpointed,
 }
 
-// Replication are those of replication, which wait for a simulator that has it
-// (agent.Options.Replicate).
+// Replication are those of agents that share shards. Each has its own drill.
 var Replication = []Name{
-	AckBeforeHeld, NoEpochCheck, LeadWithoutTail, TakeOverAlone, JoinWithGap, AckByOldISR, ShrinkUnflushed, HoldWithGap,
+	AckBeforeHeld, NoEpochCheck, LeadWithoutTail, TakeOverAlone, JoinWithGap, AckByOldISR, ShrinkUnflushed,
+	LoneAcks, DropBeforeAppend, RestartedIsSame, ReuseOffsets, FetchAboveHigh, DeposedAnswers, DeposedCommits, GoOnAfterLoss,
 }
 
 func (n Name) String() string {
@@ -98,8 +110,20 @@ func (n Name) ofReplication() string {
 		return "acknowledge by the old ISR"
 	case ShrinkUnflushed:
 		return "an ISR of one that is not flushed"
-	case HoldWithGap:
-		return "a replica holds what does not follow"
+	case LoneAcks:
+		return "a lone leader acknowledges what is not flushed"
+	case DropBeforeAppend:
+		return "a replica drops what is not flushed"
+	case RestartedIsSame:
+		return "a restarted replica counts as holding"
+	case ReuseOffsets:
+		return "offsets re-used after an unclean takeover"
+	case FetchAboveHigh:
+		return "fetch above the high watermark"
+	case DeposedAnswers:
+		return "a deposed leader answers ListOffsets"
+	case DeposedCommits:
+		return "a commit by a deposed group coordinator"
 	}
 	return "no bug"
 }

@@ -1,0 +1,314 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/siltstone-io/siltstone"
+	"github.com/siltstone-io/siltstone/agent"
+	"github.com/siltstone-io/siltstone/coordinator"
+	"github.com/siltstone-io/siltstone/coordinator/ledger"
+	"github.com/siltstone-io/siltstone/coordinator/shard"
+	"github.com/siltstone-io/siltstone/coordinator/topic"
+	"github.com/siltstone-io/siltstone/internal/planted"
+)
+
+// A drill is what befalls agents so that one planted bug comes out soon. The
+// same without the bug goes well.
+type drill struct {
+	bug      planted.Name
+	signs    string // the first characters of what shows it
+	replicas int
+	session  time.Duration // of the group's members, who wait for an answer for a third of it
+	rounds   int
+	round    func(*scenario)
+}
+
+const short = 3 * time.Second
+
+var drills = []drill{
+	{planted.AckBeforeHeld, "12", 2, short, 3, (*scenario).leaderDiesAheadOfReplicas},
+	{planted.NoEpochCheck, "12", 2, short, 3, (*scenario).leaderHasNoNews},
+	{planted.LeadWithoutTail, "12", 2, short, 4, (*scenario).leaderDies},
+	{planted.TakeOverAlone, "12", 3, short, 4, (*scenario).twoLeadersDie},
+	{planted.JoinWithGap, "12", 3, short, 3, (*scenario).onlyTheNewReplicaLives},
+	{planted.AckByOldISR, "12", 3, short, 3, (*scenario).onlyTheNewReplicaLives},
+	{planted.ShrinkUnflushed, "12", 2, short, 4, (*scenario).loneLeaderDies},
+	{planted.LoneAcks, "12", 1, short, 3, (*scenario).leaderDies},
+	{planted.DropBeforeAppend, "12", 2, short, 3, (*scenario).leaderDies},
+	{planted.RestartedIsSame, "12", 2, short, 3, (*scenario).wholeISRDies},
+	{planted.ReuseOffsets, "2", 2, short, 3, (*scenario).wholeISRDies},
+	{planted.FetchAboveHigh, "12", 2, short, 3, (*scenario).leaderDiesAheadOfReplicas},
+	{planted.DeposedAnswers, "2", 2, short, 4, (*scenario).leaderSleeps},
+	{planted.GoOnAfterLoss, "23", 1, short, 4, (*scenario).leaderSleeps},
+	{planted.DeposedCommits, "6", 2, 36 * time.Second, 4, (*scenario).coordinatorHasNoNews},
+}
+
+// newDrill makes the world of a drill: three agents, one partition, producers
+// that want everything acknowledged, readers, and a group.
+func newDrill(seed uint64, of drill) *scenario {
+	s := &scenario{world: newWorld(seed), dice: newDice(seed, "scenario", 0), shocks: newDice(seed, "shocks", 0), paths: newDice(seed, "paths", 0)}
+	s.hosts = []string{"agent", "agent2", "agent3"}
+	s.agents = make([]*node, len(s.hosts))
+	s.history.groups.several = true
+	s.world.died, s.world.heard = s.follow, s.shock
+	s.options = agentOptions{
+		flush:             agent.Flush{Bytes: 1 << 20, Uploads: 2, Wait: 20 * time.Millisecond, Interval: maxFlushInterval},
+		memory:            agent.Memory{Unflushed: 8 << 20, Tail: 1 << 20, Cache: 1 << 20},
+		checkpointEntries: 50,
+		shared:            true,
+	}
+	s.replicas = [][2]string{
+		{"siltstone.replicas", strconv.Itoa(of.replicas)},
+		{"siltstone.unclean.grace.ms", strconv.FormatInt(uncleanGrace.Milliseconds(), 10)},
+		{"siltstone.flush.late.ms", "5000"},
+		{"replica.lag.time.max.ms", "1000"},
+	}
+	t := kmsg.NewCreateTopicsRequestTopic()
+	t.Topic, t.NumPartitions, t.ReplicationFactor = "t0", 1, -1
+	s.topics, s.parts = append(s.topics, t), append(s.parts, partition{"t0", 0})
+	for range 2 {
+		p := s.addProducer()
+		p.acks, p.pace, p.inFlight, p.retries = -1, 25*time.Millisecond, 5, false
+	}
+	s.addConsumer("consumer", false)
+	s.addConsumer("consumer", false).curious = true
+	group := &team{group: "team0", protocols: []string{"range"}, parts: s.parts}
+	group.follow = func(*member) {}
+	s.teams = append(s.teams, group)
+	h := s.drawHabits(newDice(seed, "teams", 0), group, 0)
+	h.wild, h.pace, h.session = false, 2*time.Second, of.session
+	s.addMember(group, h)
+	s.drill = func(s *scenario) {
+		s.pass(3 * time.Second) // until replicas are in
+		for range of.rounds {
+			of.round(s)
+			s.weather = fair()
+			clear(s.partings)
+			clear(s.slowed)
+			clear(s.offline)
+			s.run(func() bool {
+				leader, replicas, _ := s.leads()
+				return leader != nil && len(replicas) == of.replicas-1
+			}, healTime+uncleanGrace)
+			s.pass(s.dice.duration(time.Second, 3*time.Second))
+		}
+	}
+	return s
+}
+
+// theShard is that of the one partition there is.
+func (s *scenario) theShard() (id int, ok bool) {
+	fold := topic.New()
+	for _, e := range s.store.archive[topic.Ledger] {
+		if f, err := ledger.DecodeFrame(e.Data); err == nil {
+			_, _ = fold.Apply(ledger.Entry{Seq: e.Seq, Kind: f.Kind, TimeMS: f.TimeMS, Body: f.Body})
+		}
+	}
+	for _, t := range fold.View().All() {
+		return shard.Of(siltstone.TopicPartition{Topic: t.ID}), true
+	}
+	return 0, false
+}
+
+// office is the last Lead in a shard's ledger.
+func (s *scenario) office(id int) (lead *shard.Lead) {
+	for _, e := range s.store.archive[shard.Ledger(id)] {
+		if l := leadIn(e); l != nil {
+			lead = l
+		}
+	}
+	return lead
+}
+
+// leadIn is the Lead that an entry of a log shard is; nil for another.
+func leadIn(e coordinator.Entry) *shard.Lead {
+	f, err := ledger.DecodeFrame(e.Data)
+	if err != nil || f.Kind != shard.KindLead {
+		return nil
+	}
+	body, err := shard.Decode(f.Kind, f.Body)
+	if err != nil {
+		return nil
+	}
+	return body.(*shard.Lead)
+}
+
+// leads are the agents that lead, follow in the ISR, and neither.
+func (s *scenario) leads() (leader *node, replicas, others []*node) {
+	id, ok := s.theShard()
+	if !ok {
+		return nil, nil, nil
+	}
+	lead := s.office(id)
+	for _, n := range s.agents {
+		switch {
+		case lead == nil || n.dead:
+		case n.incarnation == lead.Leader:
+			leader = n
+		case slices.Contains(lead.ISR, n.incarnation):
+			replicas = append(replicas, n)
+		default:
+			others = append(others, n)
+		}
+	}
+	return leader, replicas, others
+}
+
+// onLead does something at the instant at which a Lead lands that is looked for.
+func (s *scenario) onLead(looked func(*shard.Lead) bool, do func(*shard.Lead)) {
+	id, _ := s.theShard()
+	s.store.landed = func(name string, e coordinator.Entry) {
+		if name != shard.Ledger(id) {
+			return
+		}
+		if l := leadIn(e); l != nil && looked(l) {
+			s.store.landed = func(string, coordinator.Entry) {}
+			s.soon(func() { do(l) })
+		}
+	}
+}
+
+func (s *scenario) of(i siltstone.Incarnation) *node {
+	for _, n := range s.agents {
+		if n.incarnation == i && !n.dead {
+			return n
+		}
+	}
+	return nil
+}
+
+// crashAll ends those there are.
+func crashAll(nodes ...*node) {
+	for _, n := range nodes {
+		if n != nil {
+			n.crash()
+		}
+	}
+}
+
+// leaderDies in the middle of something.
+func (s *scenario) leaderDies() {
+	leader, _, _ := s.leads()
+	s.pass(s.dice.duration(500*time.Millisecond, maxFlushInterval))
+	crashAll(leader)
+}
+
+// leaderDiesAheadOfReplicas: what it sends them takes long.
+func (s *scenario) leaderDiesAheadOfReplicas() {
+	leader, replicas, _ := s.leads()
+	if leader == nil {
+		return
+	}
+	for _, r := range replicas {
+		s.drag(leader.host, r.host, 700*time.Millisecond)
+	}
+	s.pass(s.dice.duration(600*time.Millisecond, 1500*time.Millisecond))
+	crashAll(leader)
+}
+
+// leaderSleeps for so long that another leads, and goes on with what it was about.
+func (s *scenario) leaderSleeps() {
+	leader, _, _ := s.leads()
+	if leader == nil {
+		return
+	}
+	leader.pause()
+	s.pass(s.dice.duration(9*time.Second, 14*time.Second))
+	leader.resume()
+	s.pass(s.dice.duration(time.Second, 3*time.Second))
+}
+
+// leaderHasNoNews: it cannot reach the stores for so long that another leads,
+// and is then connected to its replicas anew.
+func (s *scenario) leaderHasNoNews() {
+	leader, _, _ := s.leads()
+	if leader == nil {
+		return
+	}
+	s.offline[leader.host] = true
+	s.pass(s.dice.duration(9*time.Second, 11*time.Second))
+	for _, host := range s.hosts {
+		if host != leader.host {
+			s.part(host, leader.host)
+			s.part(leader.host, host)
+		}
+	}
+	s.pass(silence + time.Second)
+	clear(s.partings)
+	s.pass(5 * time.Second)
+}
+
+// twoLeadersDie: the second as soon as it has taken over.
+func (s *scenario) twoLeadersDie() {
+	leader, _, _ := s.leads()
+	if leader == nil {
+		return
+	}
+	s.onLead(func(l *shard.Lead) bool { return l.Leader != leader.incarnation && l.Leader != 0 }, func(l *shard.Lead) { crashAll(s.of(l.Leader)) })
+	s.pass(s.dice.duration(500*time.Millisecond, maxFlushInterval))
+	crashAll(leader)
+}
+
+// onlyTheNewReplicaLives: one that has just come into the ISR, over a slow
+// link; the others die as it does.
+func (s *scenario) onlyTheNewReplicaLives() {
+	leader, replicas, _ := s.leads()
+	if leader == nil || len(replicas) == 0 {
+		return
+	}
+	gone := replicas[0]
+	gone.crash()
+	s.weather.coordinator.fast, s.weather.coordinator.usual = 200*time.Millisecond, 300*time.Millisecond
+	s.drag(leader.host, gone.host, s.dice.duration(300*time.Millisecond, 400*time.Millisecond))
+	s.onLead(func(l *shard.Lead) bool {
+		n := s.of(l.Leader)
+		return n != nil && len(l.ISR) == 3
+	}, func(l *shard.Lead) {
+		for _, i := range l.ISR {
+			if n := s.of(i); n != nil && n.host != gone.host {
+				n.crash()
+			}
+		}
+	})
+	s.pass(12 * time.Second)
+}
+
+// loneLeaderDies as soon as it is its own ISR.
+func (s *scenario) loneLeaderDies() {
+	leader, replicas, _ := s.leads()
+	if leader == nil {
+		return
+	}
+	s.onLead(func(l *shard.Lead) bool { return len(l.ISR) == 1 && l.Leader == leader.incarnation }, func(*shard.Lead) { crashAll(leader) })
+	s.pass(s.dice.duration(200*time.Millisecond, time.Second))
+	crashAll(replicas...)
+	s.pass(8 * time.Second)
+}
+
+// wholeISRDies while it holds what is not flushed.
+func (s *scenario) wholeISRDies() {
+	leader, replicas, _ := s.leads()
+	s.pass(s.dice.duration(500*time.Millisecond, maxFlushInterval))
+	crashAll(leader)
+	crashAll(replicas...)
+}
+
+// coordinatorHasNoNews: it cannot reach the stores for so long that another
+// coordinates, while somebody waits for a commit; then another member goes on.
+func (s *scenario) coordinatorHasNoNews() {
+	m := s.teams[0].members[len(s.teams[0].members)-1]
+	if s.at(m.line.host) == nil {
+		return
+	}
+	s.offline[m.line.host] = true
+	s.pass(s.dice.duration(7*time.Second, 8*time.Second))
+	s.addMember(s.teams[0], m.habits).begin()
+	s.pass(4 * time.Second)
+}
+
+func (d drill) String() string { return fmt.Sprint(d.bug) }
