@@ -52,7 +52,7 @@ var layers = []struct {
 	{1, "coordinator/internal/wire", "."},
 	{1, "coordinator/internal/foldtest", "."},
 	{1, "coordinator/ledger", ". internal/planted coordinator coordinator/internal/wire tiered/bucket"},
-	{1, "coordinator/shard", ". kafka/batch coordinator coordinator/internal/wire coordinator/ledger tiered/segment"},
+	{1, "coordinator/shard", ". internal/planted kafka/batch coordinator coordinator/internal/wire coordinator/ledger tiered/segment"},
 	{1, "coordinator/topic", ". coordinator coordinator/internal/wire coordinator/ledger kafka/batch"},
 	{1, "coordinator/topic/topictest", "coordinator coordinator/ledger coordinator/topic"},
 	{1, "coordinator/group", ". internal/planted coordinator coordinator/internal/wire coordinator/ledger"},

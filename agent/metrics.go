@@ -18,6 +18,7 @@ type metrics struct {
 	flushSeconds  prometheus.Histogram
 	voidEntries   prometheus.Counter
 	unclean       prometheus.Counter
+	shortISR      prometheus.Gauge
 	checkpoints   prometheus.Counter
 	ledgerAppends *prometheus.HistogramVec
 }
@@ -40,7 +41,11 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		flushedBytes:  counter("flushed_bytes_total", "Segments uploaded, by size."),
 		voidEntries:   counter("void_entries_total", "Ledger entries that broke the rules. No correct writer makes one."),
 		unclean:       counter("unclean_takeovers_total", "Shards taken over after all that held their unflushed records were gone: what replication alone had made safe is lost."),
-		checkpoints:   counter("checkpoints_total", "Folds stored."),
+		shortISR: prometheus.NewGauge(prometheus.GaugeOpts{
+			Namespace: "siltstone", Subsystem: "agent", Name: "under_replicated_shards",
+			Help: "Shards that this agent leads and fewer agents hold than siltstone.replicas says: those it holds alone acknowledge acks=all by a flush.",
+		}),
+		checkpoints: counter("checkpoints_total", "Folds stored."),
 		flushSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: "siltstone", Subsystem: "agent", Name: "flush_seconds",
 			Help: "From the cut of a segment to the end of its upload.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
@@ -51,7 +56,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}, []string{"kind"}),
 	}
 	if reg != nil {
-		reg.MustRegister(m.appendedBytes, m.repeats, m.flushes, m.flushedBytes, m.voidEntries, m.unclean, m.checkpoints, m.flushSeconds, m.ledgerAppends)
+		reg.MustRegister(m.appendedBytes, m.repeats, m.flushes, m.flushedBytes, m.voidEntries, m.unclean, m.shortISR, m.checkpoints, m.flushSeconds, m.ledgerAppends)
 	}
 	return m
 }

@@ -25,15 +25,12 @@ type Options struct {
 	// is dead. Else agents share the shards (members.go).
 	Alone bool
 	// Address is where Kafka clients find this agent, PeerAddress where other
-	// agents do (empty: nowhere), Zone the zone that it runs in.
+	// agents do (empty: nowhere), Zone the zone that it runs in: records are
+	// replicated to agents in others.
 	Address, PeerAddress, Zone string
 	// Peers carries messages to other agents; nil: none can be reached, and
 	// shards move between agents only when one of them stops, or dies.
 	Peers peer.Transport
-	// Replicate has records replicated to agents in other zones (siltstone.replicas).
-	// No program sets it before the simulator has tried it: without it, acks=all
-	// waits for a flush, and every ISR is the leader alone.
-	Replicate bool
 	// Incarnation names this run of the agent; nobody else ever has the same.
 	Incarnation siltstone.Incarnation
 	// Rand is drawn from by the step loop alone, so that a simulated agent

@@ -90,9 +90,6 @@ func (c *core) others(isr []siltstone.Incarnation) []siltstone.Incarnation {
 // wanted are the agents that are to hold a shard's records beside this one: the
 // first of those who may lead it, each in a zone of its own.
 func (c *core) wanted(s *ledShard) (to []siltstone.Incarnation) {
-	if !c.opts.Replicate {
-		return nil
-	}
 	zones := []string{c.opts.Zone}
 	for _, i := range c.order(s) {
 		if len(to)+1 >= c.Topics().Cluster().Replicas {

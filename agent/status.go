@@ -14,6 +14,18 @@ import (
 func (c *core) setState(s *ledShard, to shardState) {
 	s.state = to
 	c.statusStale = true
+	c.countShortISR()
+}
+
+// countShortISR counts the shards that are led and held by fewer than wanted.
+func (c *core) countShortISR() {
+	short := 0
+	for _, s := range c.shards {
+		if s.leads() && len(s.fold().ISR()) < c.Topics().Cluster().Replicas {
+			short++
+		}
+	}
+	c.metrics.shortISR.Set(float64(short))
 }
 
 // publish makes what others read of the state.

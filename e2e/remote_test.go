@@ -23,7 +23,12 @@ func (r remoteStores) must(t *testing.T, args ...string) string {
 
 func (r remoteStores) agent(t *testing.T, kafka string) *exec.Cmd {
 	t.Helper()
-	return exec.CommandContext(t.Context(), program, append([]string{"agent", "--kafka", kafka, "--http", "127.0.0.1:0", "--zone", "a"}, r...)...)
+	return r.agentIn(t, kafka, "a")
+}
+
+func (r remoteStores) agentIn(t *testing.T, kafka, zone string) *exec.Cmd {
+	t.Helper()
+	return exec.CommandContext(t.Context(), program, append([]string{"agent", "--kafka", kafka, "--http", "127.0.0.1:0", "--zone", zone}, r...)...)
 }
 
 func (s *server) write(t *testing.T, topic string, from, to int) {

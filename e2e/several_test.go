@@ -25,13 +25,15 @@ const (
 	fleetTopic      = "shared"
 )
 
-// newFleet starts three agents, and two idempotent producers that write some
+var zones = []string{"a", "b", "c"}
+
+// newFleet starts three agents, in a zone each, and two idempotent producers that write some
 // 1,200 records a second.
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
 	f := &fleet{stores: ownCluster(t), journal: newJournal(40*time.Millisecond, fleetTopic)}
-	for range 3 {
-		f.agents = append(f.agents, startCommand(t, "", f.stores.agent(t, anyPort)))
+	for i := range 3 {
+		f.agents = append(f.agents, startCommand(t, "", f.stores.agentIn(t, anyPort, zones[i])))
 	}
 	f.agents[0].cli(t, "", "cluster", "alter", "--config", "siltstone.lease.ms="+strconv.Itoa(int(lease.Milliseconds())))
 	f.agents[0].cli(t, "", "topic", "create", fleetTopic, "--partitions", strconv.Itoa(fleetPartitions))
@@ -57,7 +59,7 @@ func (f *fleet) seeds() (addrs []string) {
 // restart starts an agent where another was.
 func (f *fleet) restart(t *testing.T, i int) {
 	t.Helper()
-	f.agents[i] = startCommand(t, "", f.stores.agent(t, f.agents[i].kafka))
+	f.agents[i] = startCommand(t, "", f.stores.agentIn(t, f.agents[i].kafka, zones[i]))
 }
 
 // flowing waits until every stream has been acknowledged since now, and says
@@ -148,7 +150,7 @@ func TestSeveralAgents(t *testing.T) {
 			f.flowing(t)
 		},
 		"joined": func(t *testing.T, f *fleet, round int) {
-			more := startCommand(t, "", f.stores.agent(t, anyPort))
+			more := startCommand(t, "", f.stores.agentIn(t, anyPort, zones[round%3]))
 			f.flowing(t)
 			more.stop(t)
 			f.flowing(t)

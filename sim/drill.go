@@ -92,7 +92,7 @@ func newDrill(seed uint64, of drill) *scenario {
 			clear(s.slowed)
 			clear(s.offline)
 			s.run(func() bool {
-				leader, replicas, _ := s.leads()
+				leader, replicas := s.leads()
 				return leader != nil && len(replicas) == of.replicas-1
 			}, healTime+uncleanGrace)
 			s.pass(s.dice.duration(time.Second, 3*time.Second))
@@ -118,31 +118,31 @@ func (s *scenario) theShard() (id int, ok bool) {
 // office is the last Lead in a shard's ledger.
 func (s *scenario) office(id int) (lead *shard.Lead) {
 	for _, e := range s.store.archive[shard.Ledger(id)] {
-		if l := leadIn(e); l != nil {
+		if l, _ := leadIn(e); l != nil {
 			lead = l
 		}
 	}
 	return lead
 }
 
-// leadIn is the Lead that an entry of a log shard is; nil for another.
-func leadIn(e coordinator.Entry) *shard.Lead {
+// leadIn is the Lead that an entry of a log shard is, and its time in ms; nil for another.
+func leadIn(e coordinator.Entry) (lead *shard.Lead, atMS int64) {
 	f, err := ledger.DecodeFrame(e.Data)
 	if err != nil || f.Kind != shard.KindLead {
-		return nil
+		return nil, 0
 	}
 	body, err := shard.Decode(f.Kind, f.Body)
 	if err != nil {
-		return nil
+		return nil, 0
 	}
-	return body.(*shard.Lead)
+	return body.(*shard.Lead), f.TimeMS
 }
 
-// leads are the agents that lead, follow in the ISR, and neither.
-func (s *scenario) leads() (leader *node, replicas, others []*node) {
+// leads are who leads, and the rest of the ISR, as far as they live.
+func (s *scenario) leads() (leader *node, replicas []*node) {
 	id, ok := s.theShard()
 	if !ok {
-		return nil, nil, nil
+		return nil, nil
 	}
 	lead := s.office(id)
 	for _, n := range s.agents {
@@ -152,11 +152,9 @@ func (s *scenario) leads() (leader *node, replicas, others []*node) {
 			leader = n
 		case slices.Contains(lead.ISR, n.incarnation):
 			replicas = append(replicas, n)
-		default:
-			others = append(others, n)
 		}
 	}
-	return leader, replicas, others
+	return leader, replicas
 }
 
 // onLead does something at the instant at which a Lead lands that is looked for.
@@ -166,7 +164,7 @@ func (s *scenario) onLead(looked func(*shard.Lead) bool, do func(*shard.Lead)) {
 		if name != shard.Ledger(id) {
 			return
 		}
-		if l := leadIn(e); l != nil && looked(l) {
+		if l, _ := leadIn(e); l != nil && looked(l) {
 			s.store.landed = func(string, coordinator.Entry) {}
 			s.soon(func() { do(l) })
 		}
@@ -193,14 +191,14 @@ func crashAll(nodes ...*node) {
 
 // leaderDies in the middle of something.
 func (s *scenario) leaderDies() {
-	leader, _, _ := s.leads()
+	leader, _ := s.leads()
 	s.pass(s.dice.duration(500*time.Millisecond, maxFlushInterval))
 	crashAll(leader)
 }
 
 // leaderDiesAheadOfReplicas: what it sends them takes long.
 func (s *scenario) leaderDiesAheadOfReplicas() {
-	leader, replicas, _ := s.leads()
+	leader, replicas := s.leads()
 	if leader == nil {
 		return
 	}
@@ -213,7 +211,7 @@ func (s *scenario) leaderDiesAheadOfReplicas() {
 
 // leaderSleeps for so long that another leads, and goes on with what it was about.
 func (s *scenario) leaderSleeps() {
-	leader, _, _ := s.leads()
+	leader, _ := s.leads()
 	if leader == nil {
 		return
 	}
@@ -226,7 +224,7 @@ func (s *scenario) leaderSleeps() {
 // leaderHasNoNews: it cannot reach the stores for so long that another leads,
 // and is then connected to its replicas anew.
 func (s *scenario) leaderHasNoNews() {
-	leader, _, _ := s.leads()
+	leader, _ := s.leads()
 	if leader == nil {
 		return
 	}
@@ -245,7 +243,7 @@ func (s *scenario) leaderHasNoNews() {
 
 // twoLeadersDie: the second as soon as it has taken over.
 func (s *scenario) twoLeadersDie() {
-	leader, _, _ := s.leads()
+	leader, _ := s.leads()
 	if leader == nil {
 		return
 	}
@@ -257,7 +255,7 @@ func (s *scenario) twoLeadersDie() {
 // onlyTheNewReplicaLives: one that has just come into the ISR, over a slow
 // link; the others die as it does.
 func (s *scenario) onlyTheNewReplicaLives() {
-	leader, replicas, _ := s.leads()
+	leader, replicas := s.leads()
 	if leader == nil || len(replicas) == 0 {
 		return
 	}
@@ -280,7 +278,7 @@ func (s *scenario) onlyTheNewReplicaLives() {
 
 // loneLeaderDies as soon as it is its own ISR.
 func (s *scenario) loneLeaderDies() {
-	leader, replicas, _ := s.leads()
+	leader, replicas := s.leads()
 	if leader == nil {
 		return
 	}
@@ -292,7 +290,7 @@ func (s *scenario) loneLeaderDies() {
 
 // wholeISRDies while it holds what is not flushed.
 func (s *scenario) wholeISRDies() {
-	leader, replicas, _ := s.leads()
+	leader, replicas := s.leads()
 	s.pass(s.dice.duration(500*time.Millisecond, maxFlushInterval))
 	crashAll(leader)
 	crashAll(replicas...)

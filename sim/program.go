@@ -21,7 +21,7 @@ var clusterID = siltstone.ClusterID{0x51}
 func (o *agentOptions) program(ctx context.Context, n *node) error {
 	a, err := agent.New(agent.Options{
 		Coordinator: nodeCoordinator{n}, Alone: !o.shared, Bucket: nodeBucket{n}, Cluster: clusterID,
-		Incarnation: n.incarnation, Address: n.host, PeerAddress: n.host, Zone: zoneOf(n.host), Replicate: true, Peers: n.peers, Rand: n.random(1), Log: n.log,
+		Incarnation: n.incarnation, Address: n.host, PeerAddress: n.host, Zone: zoneOf(n.host), Peers: n.peers, Rand: n.random(1), Log: n.log,
 		Flush: o.flush, Memory: o.memory, CheckpointEntries: o.checkpointEntries,
 		Phase: timerPhase, Turn: n.turn, Plant: n.world.plant,
 	})

@@ -9,7 +9,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/siltstone-io/siltstone"
-	"github.com/siltstone-io/siltstone/coordinator/ledger"
 	"github.com/siltstone-io/siltstone/coordinator/shard"
 )
 
@@ -57,16 +56,11 @@ func (s *scenario) uncleanSoon() bool {
 	for i := range shard.Count {
 		var isr []siltstone.Incarnation
 		for _, e := range s.store.archive[shard.Ledger(i)] {
-			f, err := ledger.DecodeFrame(e.Data)
-			if err != nil || f.Kind != shard.KindLead {
+			lead, at := leadIn(e)
+			if lead == nil {
 				continue
 			}
-			body, err := shard.Decode(f.Kind, f.Body)
-			if err != nil {
-				continue
-			}
-			lead := body.(*shard.Lead)
-			if isr = lead.ISR; lead.Unclean && f.TimeMS > since {
+			if isr = lead.ISR; lead.Unclean && at > since {
 				return true
 			}
 		}

@@ -9,24 +9,24 @@ var clusterSettings = define(slices.Concat(ownCluster, topicDefaults()))
 
 var ownCluster = []definition{
 	{
-		name: "siltstone.replicas", class: Pending, kind: TypeInt, initial: "2", allowed: between(1, 3),
-		doc: "How many agents, in as many zones, hold a batch that is not flushed, its leader counted. In force with replication between agents.",
+		name: "siltstone.replicas", kind: TypeInt, initial: "2", allowed: between(1, 3),
+		doc: "How many agents, in as many zones, hold a batch that is not flushed, its leader counted.",
 	},
 	{
 		name: "siltstone.lease.ms", kind: TypeLong, initial: "6000", allowed: atLeast(4000),
 		doc: "How long an agent's heartbeat (every 3 s) stays away before others take over from it, and before it serves no more itself.",
 	},
 	{
-		name: "siltstone.unclean.grace.ms", class: Pending, kind: TypeLong, initial: "60000", allowed: atLeast(1),
-		doc: "How long all agents that held a shard's unflushed records are silent before another takes over without them. In force with replication between agents.",
+		name: "siltstone.unclean.grace.ms", kind: TypeLong, initial: "60000", allowed: atLeast(1),
+		doc: "How long all agents that held a shard's unflushed records are silent before another takes over without them.",
 	},
 	{
-		name: "siltstone.flush.late.ms", class: Pending, kind: TypeLong, initial: "10000", allowed: atLeast(1),
-		doc: "The age of the oldest unflushed batch from which on nothing is acknowledged by replication alone. At most half of siltstone.unclean.grace.ms. In force with replication between agents.",
+		name: "siltstone.flush.late.ms", kind: TypeLong, initial: "10000", allowed: atLeast(1),
+		doc: "The age of the oldest unflushed batch from which on nothing is acknowledged by replication alone. At most half of siltstone.unclean.grace.ms.",
 	},
 	{
-		name: "replica.lag.time.max.ms", class: Pending, kind: TypeLong, initial: "500", allowed: atLeast(1),
-		doc: "How late a replica may be before it leaves the ISR. In force with replication between agents.",
+		name: "replica.lag.time.max.ms", kind: TypeLong, initial: "500", allowed: atLeast(1),
+		doc: "How late a replica may be before it leaves the ISR.",
 	},
 	{
 		name: "producer.id.expiration.ms", kind: TypeInt, initial: "86400000", allowed: atLeast(1),
