@@ -221,7 +221,7 @@ func (c *core) buffer(p *partition, batches []byte) int {
 	batch.Stamp(ref.bytes(), ref.base, ref.epoch)
 	p.tail.push(ref)
 	p.next = ref.end()
-	if r := &p.shard.replicas; len(r.followers) > 0 {
+	if r := &p.shard.replicas; len(r.followers) > 0 && c.zonesFor(p) > 0 {
 		r.fresh = append(r.fresh, heldBatch{p, ref})
 	}
 	p.uncut++

@@ -59,6 +59,10 @@ func (c *core) nextEntry(s *ledShard) (shard.Body, int) {
 	case s.state == sealed:
 		return nil, 0
 	case s.state == standing:
+		if s.rowless && c.mayTake(s) {
+			c.load(s)
+			return nil, 0
+		}
 		return c.electSelf(s), 0
 	case s.state == recovering:
 		return c.segmentBody(s, 0)
@@ -202,7 +206,7 @@ func (c *core) foldedSegment(s *ledShard, ch *ledger.Change[shard.Change], objec
 				c.fail(fmt.Errorf("%s, entry %d: %s has records that its leader did not write", s.log.Name(), ch.Entry.Seq, p.tp))
 			}
 			if p == nil || s.inOffice() || !c.learnProducers(p, r, ch.Entry.TimeMS) {
-				s.unread = true
+				s.rowless = true
 			}
 		}
 		for _, r := range ch.Effect.Assigned {

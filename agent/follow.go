@@ -174,11 +174,8 @@ func (c *core) foldPushed(s *ledShard, m *peer.Entries) {
 	for i := range changes {
 		c.folded(s, &changes[i], 0)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		c.fail(err)
-	case s.unread && s.state == standing:
-		c.load(s)
 	}
 }
 

@@ -45,7 +45,7 @@ func (c *core) load(s *ledShard) {
 		return
 	}
 	c.setState(s, loading)
-	s.unread, s.seated.read = false, c.now
+	s.unread, s.rowless, s.seated.read = false, false, c.now
 	c.loadLedger(&shardLoad{s: s, tried: ledger.Position{Seq: math.MaxUint64}})
 }
 

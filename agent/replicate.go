@@ -159,13 +159,13 @@ func (c *core) openStreams(s *ledShard) {
 	}
 }
 
-// openStream sends all that is not flushed. It counts as held with the last frame's number.
+// openStream sends all that is not flushed, but for what only a flush makes safe. It counts as held with the last frame's number.
 func (c *core) openStream(s *ledShard, f *follower) {
 	f.again = c.now.Add(followAgain)
 	var all []peer.Batch
 	total := 0
 	for _, p := range s.parts {
-		for i := p.tail.from(p.flushed); i < p.tail.len(); i++ {
+		for i := p.tail.from(p.flushed); i < p.tail.len() && c.zonesFor(p) > 0; i++ {
 			b := p.tail.at(i)
 			all, total = append(all, peer.Batch{Partition: p.tp, Bytes: b.bytes()}), total+int(b.size)
 		}
@@ -411,13 +411,20 @@ func (c *core) zones(s *ledShard) int {
 
 // replicated says whether replication in so many zones makes a partition's records safe.
 func (c *core) replicated(p *partition, zones int) bool {
+	least := c.zonesFor(p)
+	return least > 0 && zones >= least
+}
+
+// zonesFor is in how many zones a partition's records are to be held before
+// replication makes them safe; 0: it never does, so they are not sent.
+func (c *core) zonesFor(p *partition) int {
 	if view := c.Topics(); p.view != view {
 		p.view, p.minZones = view, 0
 		if t, ok := view.TopicByID(p.tp.Topic); ok && t.Config().Durability == topic.Replicated {
 			p.minZones = max(2, t.Config().MinISR)
 		}
 	}
-	return p.minZones > 0 && zones >= p.minZones
+	return p.minZones
 }
 
 // flushIsLate says whether a partition has batches in memory only for so long
