@@ -37,9 +37,15 @@ test: ## everything that CI runs; installs what it needs, prints the minutes of 
 prove: ## the long counts: 2,000 seeds, 100 kills, 100 MB through every codec, 3 minutes of each fault of a store; and the protocol's model
 	./scripts/test tools prove-sim prove-e2e prove-stores prove-faults spec
 
-SEED ?= 1
-sim: ## one seed of the simulator, with its trace
-	$(GO) test ./sim -run TestSeeds -count=1 -v -seed=$(SEED)
+SEEDS ?= 1000
+START ?= 1
+sim: ## SEEDS seeds of the simulator from START on, and all planted bugs; or the one of SEED, with its trace
+ifdef SEED
+	$(GO) test ./sim -run 'TestSeeds$$' -count=1 -v -seed=$(SEED)
+else
+	@$(GO) test ./sim -count=1 -timeout=24h -v -seeds=$(SEEDS) -start=$(START) > $(BIN)/sim.log; status=$$?; \
+	grep -v '^ *\(===\|--- PASS: Test[A-Z][a-z]*/\)' $(BIN)/sim.log; exit $$status
+endif
 
 spec: ## search the protocol's model; 4 minutes
 	$(GO) run ./spec

@@ -44,7 +44,7 @@ var drills = []drill{
 	{planted.ReuseOffsets, "2", 2, short, 3, (*scenario).wholeISRDies},
 	{planted.FetchAboveHigh, "12", 2, short, 3, (*scenario).leaderDiesAheadOfReplicas},
 	{planted.DeposedAnswers, "2", 2, short, 4, (*scenario).leaderSleeps},
-	{planted.GoOnAfterLoss, "23", 1, short, 4, (*scenario).leaderSleeps},
+	{planted.GoOnAfterLoss, "23", 1, short, 6, (*scenario).leaderWakesSlowly},
 	{planted.DeposedCommits, "6", 2, 36 * time.Second, 4, (*scenario).coordinatorHasNoNews},
 }
 
@@ -76,7 +76,9 @@ func newDrill(seed uint64, of drill) *scenario {
 		p.acks, p.pace, p.inFlight, p.retries = -1, 25*time.Millisecond, 5, false
 	}
 	s.addConsumer("consumer", false)
-	s.addConsumer("consumer", false).curious = true
+	for range 3 {
+		s.addConsumer("consumer", false).curious = true
+	}
 	group := &team{group: "team0", protocols: []string{"range"}, parts: s.parts}
 	group.follow = func(*member) {}
 	s.teams = append(s.teams, group)
@@ -221,6 +223,20 @@ func (s *scenario) leaderSleeps() {
 	s.pass(s.dice.duration(time.Second, 3*time.Second))
 }
 
+// leaderWakesSlowly is leaderSleeps, and then the coordinator takes its time.
+func (s *scenario) leaderWakesSlowly() {
+	leader, _ := s.leads()
+	if leader == nil {
+		return
+	}
+	s.pass(s.dice.duration(0, maxFlushInterval))
+	leader.pause()
+	s.pass(s.dice.duration(11*time.Second, 14*time.Second))
+	s.weather.coordinator.fast, s.weather.coordinator.usual = 300*time.Millisecond, 600*time.Millisecond
+	leader.resume()
+	s.pass(5 * time.Second)
+}
+
 // leaderHasNoNews: it cannot reach the stores for so long that another leads,
 // and is then connected to its replicas anew.
 func (s *scenario) leaderHasNoNews() {
@@ -276,13 +292,14 @@ func (s *scenario) onlyTheNewReplicaLives() {
 	s.pass(12 * time.Second)
 }
 
-// loneLeaderDies as soon as it is its own ISR.
+// loneLeaderDies as soon as it is its own ISR, and the bucket takes its time.
 func (s *scenario) loneLeaderDies() {
 	leader, replicas := s.leads()
 	if leader == nil {
 		return
 	}
 	s.onLead(func(l *shard.Lead) bool { return len(l.ISR) == 1 && l.Leader == leader.incarnation }, func(*shard.Lead) { crashAll(leader) })
+	s.weather.bucket.fast, s.weather.bucket.usual = 2*time.Second, 3*time.Second
 	s.pass(s.dice.duration(200*time.Millisecond, time.Second))
 	crashAll(replicas...)
 	s.pass(8 * time.Second)

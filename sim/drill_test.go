@@ -28,7 +28,7 @@ func playDrill(t *testing.T, seed uint64, d drill, plant planted.Bug) (wrong []s
 // TestDrills shows of each bug of agents that share shards that its drill finds
 // it, and that the same drill goes well without it.
 func TestDrills(t *testing.T) {
-	const within = 10
+	const within = 20
 	for _, d := range drills {
 		t.Run(d.bug.String(), func(t *testing.T) {
 			t.Parallel()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/siltstone-io/siltstone/internal/planted"
 )
@@ -71,7 +72,10 @@ func TestSeeds(t *testing.T) {
 	if testing.Short() {
 		seeds = min(seeds, 20)
 	}
-	t.Logf("%d seeds, from %d on", seeds, *flagStart)
+	began := time.Now()
+	t.Cleanup(func() {
+		t.Logf("%d seeds, from %d on: %.0f a minute", seeds, *flagStart, float64(seeds)/time.Since(began).Minutes())
+	})
 	for i := range uint64(seeds) {
 		t.Run(fmt.Sprint(*flagStart+i), func(t *testing.T) {
 			t.Parallel()
