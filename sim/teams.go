@@ -64,12 +64,18 @@ func (s *scenario) addGroupAdmin(d *dice, teams []*team) {
 	}
 }
 
+// holdTime is how long an agent that knows of no leader yet lets clients wait.
+const holdTime = 8 * time.Second
+
 // drawHabits makes a member's habits: of a client of some age.
 func (s *scenario) drawHabits(d *dice, t *team, n int) habits {
 	h := habits{
 		session: d.duration(2*time.Second, 7*time.Second), rebalance: d.duration(2*time.Second, 8*time.Second),
 		heartbeat: d.duration(300*time.Millisecond, time.Second), pace: d.duration(200*time.Millisecond, 2*time.Second),
 		wild: !s.orderly && d.chance(0.7),
+	}
+	if s.steady && len(s.hosts) > 1 {
+		h.session += holdTime // its coordinator may be ready before the one that it asks for it
 	}
 	first := d.below(len(t.protocols))
 	h.protocols = slices.Concat(t.protocols[first:], t.protocols[:first])
