@@ -27,9 +27,6 @@ type following struct {
 	ack     uint64
 }
 
-// mostPending bounds what waits at a replica until it has read a ledger.
-const mostPending = 64 << 20
-
 // heardOpen begins a stream. What is in office is for the ledger to say: it is
 // read if this agent is behind.
 func (c *core) heardOpen(from siltstone.Incarnation, m *peer.Open) {
@@ -55,7 +52,19 @@ func (c *core) heardBatches(from siltstone.Incarnation, m *peer.Batches) {
 		f.bytes += len(m.Batches[i].Bytes)
 	}
 	f.pending, s.heard = append(f.pending, m), c.now
-	c.follow(s)
+	if c.follow(s); s.follows == f && c.pendingBytes() > c.opts.Memory.Unflushed/2 {
+		c.endFollow(s)
+	}
+}
+
+// pendingBytes is what waits until a ledger has been read: it stands in no other bound.
+func (c *core) pendingBytes() (bytes int) {
+	for _, s := range c.shards {
+		if s.follows != nil {
+			bytes += s.follows.bytes
+		}
+	}
+	return bytes
 }
 
 // heardShardEntries takes settled entries, in their place in the stream.
@@ -72,9 +81,6 @@ func (c *core) heardShardEntries(from siltstone.Incarnation, m *peer.Entries) {
 func (c *core) follow(s *ledShard) {
 	f := s.follows
 	if f == nil || s.log.Busy() || s.state == loading {
-		if f != nil && f.bytes > mostPending {
-			c.endFollow(s)
-		}
 		return
 	}
 	if !c.adopt(s) {

@@ -36,6 +36,7 @@ type follower struct {
 	acked  uint64    // number of the last frame that it holds, with all before it
 	caught bool      // it has acknowledged what the stream began with
 	joins  bool      // it is to come into the ISR: nothing becomes safe that it does not hold
+	tries  int       // streams since it last had caught up
 	since  time.Time // when the stream was opened, or ended, or there was none
 	again  time.Time // when it may be tried again
 }
@@ -64,8 +65,10 @@ const (
 	// more is flushed first.
 	openPieceBytes = 1 << 20
 	openMostBytes  = 32 << 20
-	// followAgain is how soon a replica is tried again that has failed.
+	// followAgain is how soon a replica is tried again that has failed, at first:
+	// what it is sent may cost, and be refused for want of memory.
 	followAgain = time.Second
+	followMost  = 32 * time.Second
 )
 
 func (r *replication) follower(to siltstone.Incarnation) *follower {
@@ -144,7 +147,7 @@ func (c *core) lookFollowers(s *ledShard) {
 }
 
 func (c *core) endStream(f *follower) {
-	f.stream, f.caught, f.joins, f.acked, f.since, f.again = 0, false, false, 0, c.now, c.now.Add(followAgain)
+	f.stream, f.caught, f.joins, f.acked, f.since, f.again = 0, false, false, 0, c.now, c.now.Add(min(followMost, followAgain<<min(max(f.tries-1, 0), 5)))
 }
 
 // openStreams begins to send to followers that can be reached.
@@ -200,6 +203,7 @@ func (c *core) openStream(s *ledShard, f *follower) {
 		}
 	}
 	if sent {
+		f.tries++
 		f.stream, f.since, f.caught, f.acked = c.nextStream, c.now, false, 0
 	}
 }
@@ -306,7 +310,7 @@ func (c *core) heardAck(from siltstone.Incarnation, m *peer.Ack) {
 	if !s.leads() || f == nil || f.stream != m.Stream || m.Number <= f.acked || m.Number > s.replicas.number {
 		return
 	}
-	f.acked, f.caught = m.Number, true
+	f.acked, f.caught, f.tries = m.Number, true, 0
 	c.raiseHeld(s)
 	s.replicas.forget()
 }
