@@ -18,6 +18,7 @@ type fleet struct {
 	agents  []*server // each keeps its addresses
 	journal *journal
 	sources []*source
+	longest time.Duration // that no one wrote to some partition
 }
 
 const (
@@ -126,7 +127,9 @@ func TestSeveralAgents(t *testing.T) {
 		"killed": func(t *testing.T, f *fleet, round int) {
 			i := round % len(f.agents)
 			f.agents[i].kill()
-			t.Logf("agent %d is killed: all partitions are written to again after %v", i, f.flowing(t))
+			gap := f.flowing(t)
+			f.longest = max(f.longest, gap)
+			t.Logf("agent %d is killed: all partitions are written to again after %v; the longest of %d: %v", i, gap, round+1, f.longest)
 			f.restart(t, i)
 			f.flowing(t)
 		},
