@@ -198,13 +198,6 @@ func (c *core) hold(s *ledShard, m *peer.Batches) {
 			return
 		}
 	}
-	if c.opts.Plant.Is(planted.DropBeforeAppend) {
-		for _, p := range s.parts {
-			next := p.next
-			c.dropUnflushed(p)
-			p.next = next
-		}
-	}
 	if m.Number > 0 {
 		s.follows.ack = m.Number
 	}
@@ -297,7 +290,7 @@ func (c *core) recover(s *ledShard) {
 		if !ok {
 			continue
 		}
-		c.trimTail(p, known, true)
+		c.trimTail(p, known, !c.opts.Plant.Is(planted.DropBeforeAppend))
 		p.live = nil
 		n := p.tail.len() - p.tail.from(p.flushed)
 		for i := p.tail.len() - n; i < p.tail.len(); i++ {
