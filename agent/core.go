@@ -162,6 +162,7 @@ func (c *core) turn() {
 		c.replicate(s)
 	}
 	c.linksStale = false
+	c.countShortISR()
 	c.answerChanges()
 	c.publish()
 }

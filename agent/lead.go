@@ -109,7 +109,6 @@ func (c *core) electSelf(s *ledShard) shard.Body {
 func (c *core) foldedLead(s *ledShard, ch *ledger.Change[shard.Change]) {
 	fold := s.fold()
 	s.seated.known = c.now
-	defer c.countShortISR()
 	if ch.Mine && ch.Effect.Jumped {
 		c.metrics.unclean.Inc()
 		c.opts.Log.Error("all agents that held what is not flushed are gone; it is given up", "ledger", s.log.Name(), "epoch", fold.Epoch())

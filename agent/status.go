@@ -14,7 +14,6 @@ import (
 func (c *core) setState(s *ledShard, to shardState) {
 	s.state = to
 	c.statusStale = true
-	c.countShortISR()
 }
 
 // countShortISR counts the shards that are led and held by fewer than wanted.
