@@ -59,10 +59,6 @@ func (c *core) nextEntry(s *ledShard) (shard.Body, int) {
 	case s.state == sealed:
 		return nil, 0
 	case s.state == standing:
-		if s.rowless && c.mayTake(s) {
-			c.load(s)
-			return nil, 0
-		}
 		return c.electSelf(s), 0
 	case s.state == recovering:
 		return c.segmentBody(s, 0)
@@ -163,8 +159,8 @@ func (c *core) settle(s *ledShard, out ledger.Outcome) {
 		c.pushEntries(s, out.Entries)
 	}
 	switch {
-	case errors.Is(err, ledger.ErrTrimmed), err == nil && s.unread && s.state == standing:
-		c.load(s)
+	case errors.Is(err, ledger.ErrTrimmed), err == nil && s.seated.unread && s.state == standing:
+		c.readShard(s)
 	case err != nil:
 		c.fail(err)
 	}

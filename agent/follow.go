@@ -117,7 +117,7 @@ func (c *core) lookHeld(s *ledShard) {
 	}
 	if s.heard = (time.Time{}); s.unflushed() {
 		s.heard = c.now
-		c.load(s)
+		c.readShard(s)
 	}
 }
 
@@ -141,11 +141,11 @@ func (c *core) adopt(s *ledShard) bool {
 	case s.inOffice():
 		// Another leads in a newer epoch: this agent has not heard of it.
 		c.depose(s)
-		c.load(s)
+		c.readShard(s)
 	case s.state == sealed:
 		c.endFollow(s)
 	case s.state == absent || s.log.Position().Seq < coordinator.Seq(f.open.Seq):
-		c.load(s)
+		c.readShard(s)
 	case fold.Epoch() == f.open.Epoch && fold.Leader() == f.from || c.opts.Plant.Is(planted.NoEpochCheck):
 		f.adopted = true
 		if s.tailEpoch != f.open.Epoch {

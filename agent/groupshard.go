@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator/group"
 	"github.com/siltstone-io/siltstone/coordinator/ledger"
 )
@@ -33,8 +32,6 @@ type groupShard struct {
 	update *group.Update
 	// undecided: the machine may have something to propose.
 	undecided bool
-	// unread: it is to be read anew.
-	unread bool
 	// paced is when the next append would begin if all were joinUpdates apart.
 	paced time.Time
 
@@ -71,15 +68,9 @@ func (s *groupShard) answer() {
 	}
 }
 
-// loadGroups reads a group shard's checkpoint and tail, once another reading has
-// ended, and nothing is in flight to its ledger.
+// loadGroups is readShard's, for a shard of groups.
 func (c *core) loadGroups(s *groupShard) {
-	if s.log.Busy() || s.state == loading {
-		s.unread = true
-		return
-	}
-	s.unread = false
-	s.state, s.seated.read, c.statusStale = loading, c.now, true
+	s.state, c.statusStale = loading, true
 	c.work(func(ctx context.Context) event {
 		got, err := loadFold(ctx, c.Agent, s.log.Name(), group.New)
 		return &groupsLoaded{s: s, got: got, err: err}
@@ -101,11 +92,10 @@ func (e *groupsLoaded) handle(c *core) {
 		}
 		return
 	}
-	if at := s.log.Position().Seq; e.got.At.Seq < at {
-		c.fail(fmt.Errorf("load %s: it ends at %d, and entry %d has been folded: %w", s.log.Name(), e.got.At.Seq, at, siltstone.ErrCorrupt))
+	if err := replaceFold(s.log, e.got); err != nil {
+		c.fail(err)
 		return
 	}
-	s.log.Replace(e.got.Fold, e.got.At)
 	s.unstored.restart(e.got.At, e.got.Checkpoint, c.now)
 	s.seated.known = c.now
 	if c.inherits(s) {
@@ -116,10 +106,6 @@ func (e *groupsLoaded) handle(c *core) {
 	// Also where this agent led before the ledger was trimmed past its fold:
 	// what of its last update was committed is in the fold, and clients ask again.
 	c.deposeGroups(s)
-	if s.unread {
-		c.loadGroups(s)
-		return
-	}
 	c.readFor(s)
 }
 
@@ -294,8 +280,8 @@ func (e *groupsSettled) handle(c *core) {
 		c.foldedGroups(e.s, &changes[i])
 	}
 	switch {
-	case errors.Is(err, ledger.ErrTrimmed), err == nil && e.s.unread && e.s.state == standing:
-		c.loadGroups(e.s)
+	case errors.Is(err, ledger.ErrTrimmed), err == nil && e.s.seated.unread && e.s.state == standing:
+		c.readShard(e.s)
 	case err != nil:
 		c.fail(err)
 	}

@@ -84,9 +84,13 @@ func (c *core) depose(s *ledShard) {
 	}
 }
 
-// electSelf proposes to lead, in the next epoch.
+// electSelf proposes to lead, in the next epoch, once it knows all producers.
 func (c *core) electSelf(s *ledShard) shard.Body {
 	if !c.mayTake(s) {
+		return nil
+	}
+	if s.rowless {
+		c.readShard(s)
 		return nil
 	}
 	s.seated.proposed = c.now

@@ -36,16 +36,10 @@ type loads struct {
 	indexing bool         // indexes are being read
 }
 
-// load begins to read a shard, once another reading has ended, and nothing is in
-// flight to its ledger: what came of that would be folded meanwhile, and the
-// reading be older.
+// load is readShard's, for a log shard.
 func (c *core) load(s *ledShard) {
-	if s.log.Busy() || s.state == loading {
-		s.unread = true
-		return
-	}
 	c.setState(s, loading)
-	s.unread, s.rowless, s.seated.read = false, false, c.now
+	s.rowless = false
 	c.loadLedger(&shardLoad{s: s, tried: ledger.Position{Seq: math.MaxUint64}})
 }
 
@@ -72,6 +66,17 @@ func loadFold[F ledger.Fold[C], C any](ctx context.Context, a *Agent, name strin
 		return err
 	}, siltstone.ErrCorrupt, siltstone.ErrNewerFormat)
 	return got, err
+}
+
+// replaceFold puts what was read of a shard's ledger in the place of what was
+// folded of it. Nothing is folded while it is read, so a ledger that ends before
+// that has lost something.
+func replaceFold[F ledger.Fold[C], C any](log *ledger.Log[F, C], got ledger.Loaded[F, C]) error {
+	if at := log.Position().Seq; got.At.Seq < at {
+		return fmt.Errorf("load %s: it ends at %d, and entry %d has been folded: %w", log.Name(), got.At.Seq, at, siltstone.ErrCorrupt)
+	}
+	log.Replace(got.Fold, got.At)
+	return nil
 }
 
 // ledgerRead is a load whose ledger has been read.
@@ -141,11 +146,10 @@ func (e *indexesRead) handle(c *core) {
 // loaded takes a shard as it stands in the stores.
 func (c *core) loaded(l *shardLoad) {
 	s := l.s
-	if at := s.log.Position().Seq; l.got.At.Seq < at {
-		c.fail(fmt.Errorf("load %s: it ends at %d, and entry %d has been folded: %w", s.log.Name(), l.got.At.Seq, at, siltstone.ErrCorrupt))
+	if err := replaceFold(s.log, l.got); err != nil {
+		c.fail(err)
 		return
 	}
-	s.log.Replace(l.got.Fold, l.got.At)
 	s.inFlight = nil
 	s.unstored.restart(l.got.At, l.got.Checkpoint, c.now)
 	fold := s.fold()
@@ -171,9 +175,5 @@ func (c *core) loaded(l *shardLoad) {
 		return
 	}
 	c.depose(s)
-	if s.unread {
-		c.load(s)
-		return
-	}
 	c.readFor(s)
 }

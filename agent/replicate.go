@@ -65,10 +65,11 @@ const (
 	// more is flushed first.
 	openPieceBytes = 1 << 20
 	openMostBytes  = 32 << 20
-	// followAgain is how soon a replica is tried again that has failed, at first:
-	// what it is sent may cost, and be refused for want of memory.
-	followAgain = time.Second
-	followMost  = 32 * time.Second
+	// followAgain is how soon a replica is tried again that has failed; each time
+	// twice as late, so often at most, for what it is sent may cost, and be
+	// refused for want of memory.
+	followAgain   = time.Second
+	followDoubles = 5
 )
 
 func (r *replication) follower(to siltstone.Incarnation) *follower {
@@ -147,7 +148,8 @@ func (c *core) lookFollowers(s *ledShard) {
 }
 
 func (c *core) endStream(f *follower) {
-	f.stream, f.caught, f.joins, f.acked, f.since, f.again = 0, false, false, 0, c.now, c.now.Add(min(followMost, followAgain<<min(max(f.tries-1, 0), 5)))
+	wait := followAgain << min(max(f.tries-1, 0), followDoubles)
+	*f = follower{to: f.to, tries: f.tries, since: c.now, again: c.now.Add(wait)}
 }
 
 // openStreams begins to send to followers that can be reached.
@@ -162,13 +164,17 @@ func (c *core) openStreams(s *ledShard) {
 	}
 }
 
-// openStream sends all that is not flushed, but for what only a flush makes safe. It counts as held with the last frame's number.
+// openStream sends all that is not flushed, but for what only a flush makes
+// safe. It counts as held with the last frame's number.
 func (c *core) openStream(s *ledShard, f *follower) {
 	f.again = c.now.Add(followAgain)
 	var all []peer.Batch
 	total := 0
 	for _, p := range s.parts {
-		for i := p.tail.from(p.flushed); i < p.tail.len() && c.zonesFor(p) > 0; i++ {
+		if c.zonesFor(p) == 0 {
+			continue
+		}
+		for i := p.tail.from(p.flushed); i < p.tail.len(); i++ {
 			b := p.tail.at(i)
 			all, total = append(all, peer.Batch{Partition: p.tp, Bytes: b.bytes()}), total+int(b.size)
 		}
@@ -329,7 +335,7 @@ func (c *core) heardRefuse(from siltstone.Incarnation, m *peer.Refuse) {
 	c.endStream(f)
 	if m.Epoch > s.epoch {
 		c.depose(s)
-		c.load(s)
+		c.readShard(s)
 	}
 }
 

@@ -20,6 +20,8 @@ type seat struct {
 	// read is when the shard was begun to be read last: what it says may have
 	// changed since.
 	read time.Time
+	// unread: it is to be read anew, as soon as it can be.
+	unread bool
 
 	// led and ledIn are who led it last, as far as this agent knows, for clients:
 	// one that has handed it over knows to whom.
@@ -70,7 +72,9 @@ type seated interface {
 	office() (leader siltstone.Incarnation, epoch siltstone.Epoch)
 	// isr are those of whom one may hold what is not flushed, if they are two or more.
 	isr() []siltstone.Incarnation
-	// load reads the shard.
+	// busy says whether something is in flight to its ledger.
+	busy() bool
+	// load begins to read the shard.
 	load(c *core)
 }
 
@@ -78,6 +82,7 @@ func (s *ledShard) seat() *seat        { return &s.seated }
 func (s *ledShard) named() peer.Shard  { return peer.Shard{Shard: s.id} }
 func (s *ledShard) ledger() string     { return s.log.Name() }
 func (s *ledShard) stands() shardState { return s.state }
+func (s *ledShard) busy() bool         { return s.log.Busy() }
 func (s *ledShard) load(c *core)       { c.load(s) }
 func (s *ledShard) office() (siltstone.Incarnation, siltstone.Epoch) {
 	return s.fold().Leader(), s.fold().Epoch()
@@ -89,6 +94,7 @@ func (s *groupShard) seat() *seat        { return &s.seated }
 func (s *groupShard) named() peer.Shard  { return peer.Shard{Group: true, Shard: s.id} }
 func (s *groupShard) ledger() string     { return s.log.Name() }
 func (s *groupShard) stands() shardState { return s.state }
+func (s *groupShard) busy() bool         { return s.log.Busy() }
 func (s *groupShard) load(c *core)       { c.loadGroups(s) }
 
 // isr is nobody: what groups acknowledge is appended.
@@ -212,7 +218,7 @@ func (c *core) lookVacant(s seated) {
 		return // the registers are to be read first
 	}
 	if due := c.vacantDue(s); !due.IsZero() && !due.After(c.now) {
-		s.load(c)
+		c.readShard(s)
 	}
 }
 
@@ -370,13 +376,32 @@ func (c *core) heardOffer(from siltstone.Incarnation, n peer.Shard) {
 	}
 	s.seat().askedBy = from
 	if s.stands() != loading {
-		s.load(c)
+		c.readShard(s)
 	}
 }
 
-// readFor accepts a shard that has been read, if this agent was asked to lead it.
+// readShard begins to read a shard, once another reading has ended, and nothing
+// is in flight to its ledger: what came of that would be folded meanwhile, and
+// the reading be older.
+func (c *core) readShard(s seated) {
+	seat := s.seat()
+	if s.busy() || s.stands() == loading {
+		seat.unread = true
+		return
+	}
+	seat.unread, seat.read = false, c.now
+	s.load(c)
+}
+
+// readFor accepts a shard that has been read, if this agent was asked to lead
+// it; it is read once more if it has to be.
 func (c *core) readFor(s seated) {
-	if seat := s.seat(); seat.askedBy != 0 {
+	seat := s.seat()
+	if seat.unread {
+		c.readShard(s)
+		return
+	}
+	if seat.askedBy != 0 {
 		c.tell(seat.askedBy, &peer.Accept{Shard: s.named()})
 		seat.askedBy, seat.accepted = 0, c.now
 	}
@@ -404,13 +429,13 @@ func (c *core) handed(s seated) {
 func (s *seat) anew() seat {
 	return seat{
 		askedBy: s.askedBy, led: s.led, ledIn: s.ledIn, served: s.served,
-		known: s.known, proposed: s.proposed, accepted: s.accepted,
+		known: s.known, proposed: s.proposed, accepted: s.accepted, unread: s.unread,
 	}
 }
 
 // heardHanded reads a shard anew that names this agent as its leader.
 func (c *core) heardHanded(n peer.Shard) {
 	if s := c.find(n); s != nil && (s.stands() == standing || s.stands() == loading) {
-		s.load(c)
+		c.readShard(s)
 	}
 }

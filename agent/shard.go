@@ -30,9 +30,6 @@ type ledShard struct {
 	// have them either.
 	unknown bool
 
-	// unread: it is to be read anew, as somebody asked for it.
-	unread bool
-
 	// rowless: a Segment was folded whose producers this agent does not know. It is
 	// read before this agent leads.
 	rowless bool

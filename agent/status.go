@@ -18,9 +18,9 @@ func (c *core) setState(s *ledShard, to shardState) {
 
 // countShortISR counts the shards that are led and held by fewer than wanted.
 func (c *core) countShortISR() {
-	short := 0
+	short, replicas := 0, c.Topics().Cluster().Replicas
 	for _, s := range c.shards {
-		if s.leads() && len(s.fold().ISR()) < c.Topics().Cluster().Replicas {
+		if s.leads() && len(s.fold().ISR()) < replicas {
 			short++
 		}
 	}
