@@ -62,11 +62,11 @@ func (c *consumer) poll() {
 		c.findStart(host)
 		return
 	}
-	if c.curious && c.dice.chance(.3) {
-		c.bounds(host, -1, func(partition, int64) {}, c.poll)
-		return
+	what := 0
+	if !c.curious || !c.dice.chance(.3) {
+		what = c.dice.below(30)
 	}
-	switch c.dice.below(30) {
+	switch what {
 	case 0:
 		c.bounds(host, -1, func(partition, int64) {}, c.poll)
 		return

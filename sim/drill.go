@@ -1,9 +1,7 @@
 package sim
 
 import (
-	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -25,7 +23,7 @@ type drill struct {
 	replicas int
 	session  time.Duration // of the group's members, who wait for an answer for a third of it
 	rounds   int
-	round    func(*scenario)
+	round    func(s *scenario, shard int, leader *node, replicas []*node)
 }
 
 const short = 3 * time.Second
@@ -51,23 +49,14 @@ var drills = []drill{
 // newDrill makes the world of a drill: three agents, one partition, producers
 // that want everything acknowledged, readers, and a group.
 func newDrill(seed uint64, of drill) *scenario {
-	s := &scenario{world: newWorld(seed), dice: newDice(seed, "scenario", 0), shocks: newDice(seed, "shocks", 0), paths: newDice(seed, "paths", 0)}
-	s.hosts = []string{"agent", "agent2", "agent3"}
-	s.agents = make([]*node, len(s.hosts))
-	s.history.groups.several = true
-	s.world.died, s.world.heard = s.follow, s.shock
+	s := newStage(seed, []string{"agent", "agent2", "agent3"})
 	s.options = agentOptions{
 		flush:             agent.Flush{Bytes: 1 << 20, Uploads: 2, Wait: 20 * time.Millisecond, Interval: maxFlushInterval},
 		memory:            agent.Memory{Unflushed: 8 << 20, Tail: 1 << 20, Cache: 1 << 20},
 		checkpointEntries: 50,
 		shared:            true,
 	}
-	s.replicas = [][2]string{
-		{"siltstone.replicas", strconv.Itoa(of.replicas)},
-		{"siltstone.unclean.grace.ms", strconv.FormatInt(uncleanGrace.Milliseconds(), 10)},
-		{"siltstone.flush.late.ms", "5000"},
-		{"replica.lag.time.max.ms", "1000"},
-	}
+	s.replicas = replicaSettings(of.replicas, 5000, 1000)
 	t := kmsg.NewCreateTopicsRequestTopic()
 	t.Topic, t.NumPartitions, t.ReplicationFactor = "t0", 1, -1
 	s.topics, s.parts = append(s.topics, t), append(s.parts, partition{"t0", 0})
@@ -87,14 +76,14 @@ func newDrill(seed uint64, of drill) *scenario {
 	s.addMember(group, h)
 	s.drill = func(s *scenario) {
 		s.pass(3 * time.Second) // until replicas are in
+		id := s.theShard()
 		for range of.rounds {
-			of.round(s)
-			s.weather = fair()
-			clear(s.partings)
-			clear(s.slowed)
-			clear(s.offline)
+			if leader, replicas := s.leads(id); leader != nil {
+				of.round(s, id, leader, replicas)
+			}
+			s.endFaults()
 			s.run(func() bool {
-				leader, replicas := s.leads()
+				leader, replicas := s.leads(id)
 				return leader != nil && len(replicas) == of.replicas-1
 			}, healTime+uncleanGrace)
 			s.pass(s.dice.duration(time.Second, 3*time.Second))
@@ -104,7 +93,7 @@ func newDrill(seed uint64, of drill) *scenario {
 }
 
 // theShard is that of the one partition there is.
-func (s *scenario) theShard() (id int, ok bool) {
+func (s *scenario) theShard() (id int) {
 	fold := topic.New()
 	for _, e := range s.store.archive[topic.Ledger] {
 		if f, err := ledger.DecodeFrame(e.Data); err == nil {
@@ -112,19 +101,19 @@ func (s *scenario) theShard() (id int, ok bool) {
 		}
 	}
 	for _, t := range fold.View().All() {
-		return shard.Of(siltstone.TopicPartition{Topic: t.ID}), true
+		id = shard.Of(siltstone.TopicPartition{Topic: t.ID})
 	}
-	return 0, false
+	return id
 }
 
-// office is the last Lead in a shard's ledger.
-func (s *scenario) office(id int) (lead *shard.Lead) {
-	for _, e := range s.store.archive[shard.Ledger(id)] {
+// office is the last Lead in a shard's ledger; nil if there is none.
+func (s *scenario) office(id int) *shard.Lead {
+	for _, e := range slices.Backward(s.store.archive[shard.Ledger(id)]) {
 		if l, _ := leadIn(e); l != nil {
-			lead = l
+			return l
 		}
 	}
-	return lead
+	return nil
 }
 
 // leadIn is the Lead that an entry of a log shard is, and its time in ms; nil for another.
@@ -140,28 +129,26 @@ func leadIn(e coordinator.Entry) (lead *shard.Lead, atMS int64) {
 	return body.(*shard.Lead), f.TimeMS
 }
 
-// leads are who leads, and the rest of the ISR, as far as they live.
-func (s *scenario) leads() (leader *node, replicas []*node) {
-	id, ok := s.theShard()
-	if !ok {
+// leads are who leads a shard, and the rest of its ISR, as far as they live.
+func (s *scenario) leads(id int) (leader *node, replicas []*node) {
+	lead := s.office(id)
+	if lead == nil {
 		return nil, nil
 	}
-	lead := s.office(id)
-	for _, n := range s.agents {
-		switch {
-		case lead == nil || n.dead:
-		case n.incarnation == lead.Leader:
+	for _, i := range lead.ISR {
+		switch n := s.of(i); {
+		case n == nil:
+		case i == lead.Leader:
 			leader = n
-		case slices.Contains(lead.ISR, n.incarnation):
+		default:
 			replicas = append(replicas, n)
 		}
 	}
 	return leader, replicas
 }
 
-// onLead does something at the instant at which a Lead lands that is looked for.
-func (s *scenario) onLead(looked func(*shard.Lead) bool, do func(*shard.Lead)) {
-	id, _ := s.theShard()
+// onLead does something at the instant at which a Lead of a shard lands that is looked for.
+func (s *scenario) onLead(id int, looked func(*shard.Lead) bool, do func(*shard.Lead)) {
 	s.store.landed = func(name string, e coordinator.Entry) {
 		if name != shard.Ledger(id) {
 			return
@@ -173,6 +160,7 @@ func (s *scenario) onLead(looked func(*shard.Lead) bool, do func(*shard.Lead)) {
 	}
 }
 
+// of is the agent of an incarnation that lives; nil if it does not.
 func (s *scenario) of(i siltstone.Incarnation) *node {
 	for _, n := range s.agents {
 		if n.incarnation == i && !n.dead {
@@ -182,41 +170,23 @@ func (s *scenario) of(i siltstone.Incarnation) *node {
 	return nil
 }
 
-// crashAll ends those there are.
-func crashAll(nodes ...*node) {
-	for _, n := range nodes {
-		if n != nil {
-			n.crash()
-		}
-	}
-}
-
 // leaderDies in the middle of something.
-func (s *scenario) leaderDies() {
-	leader, _ := s.leads()
+func (s *scenario) leaderDies(_ int, leader *node, _ []*node) {
 	s.pass(s.dice.duration(500*time.Millisecond, maxFlushInterval))
-	crashAll(leader)
+	leader.crash()
 }
 
 // leaderDiesAheadOfReplicas: what it sends them takes long.
-func (s *scenario) leaderDiesAheadOfReplicas() {
-	leader, replicas := s.leads()
-	if leader == nil {
-		return
-	}
+func (s *scenario) leaderDiesAheadOfReplicas(_ int, leader *node, replicas []*node) {
 	for _, r := range replicas {
 		s.drag(leader.host, r.host, 700*time.Millisecond)
 	}
 	s.pass(s.dice.duration(600*time.Millisecond, 1500*time.Millisecond))
-	crashAll(leader)
+	leader.crash()
 }
 
 // leaderSleeps for so long that another leads, and goes on with what it was about.
-func (s *scenario) leaderSleeps() {
-	leader, _ := s.leads()
-	if leader == nil {
-		return
-	}
+func (s *scenario) leaderSleeps(_ int, leader *node, _ []*node) {
 	leader.pause()
 	s.pass(s.dice.duration(9*time.Second, 14*time.Second))
 	leader.resume()
@@ -224,11 +194,7 @@ func (s *scenario) leaderSleeps() {
 }
 
 // leaderWakesSlowly is leaderSleeps, and then the coordinator takes its time.
-func (s *scenario) leaderWakesSlowly() {
-	leader, _ := s.leads()
-	if leader == nil {
-		return
-	}
+func (s *scenario) leaderWakesSlowly(_ int, leader *node, _ []*node) {
 	s.pass(s.dice.duration(0, maxFlushInterval))
 	leader.pause()
 	s.pass(s.dice.duration(11*time.Second, 14*time.Second))
@@ -239,11 +205,7 @@ func (s *scenario) leaderWakesSlowly() {
 
 // leaderHasNoNews: it cannot reach the stores for so long that another leads,
 // and is then connected to its replicas anew.
-func (s *scenario) leaderHasNoNews() {
-	leader, _ := s.leads()
-	if leader == nil {
-		return
-	}
+func (s *scenario) leaderHasNoNews(_ int, leader *node, _ []*node) {
 	s.offline[leader.host] = true
 	s.pass(s.dice.duration(9*time.Second, 11*time.Second))
 	for _, host := range s.hosts {
@@ -258,28 +220,27 @@ func (s *scenario) leaderHasNoNews() {
 }
 
 // twoLeadersDie: the second as soon as it has taken over.
-func (s *scenario) twoLeadersDie() {
-	leader, _ := s.leads()
-	if leader == nil {
-		return
-	}
-	s.onLead(func(l *shard.Lead) bool { return l.Leader != leader.incarnation && l.Leader != 0 }, func(l *shard.Lead) { crashAll(s.of(l.Leader)) })
+func (s *scenario) twoLeadersDie(id int, leader *node, _ []*node) {
+	s.onLead(id, func(l *shard.Lead) bool { return l.Leader != leader.incarnation && l.Leader != 0 }, func(l *shard.Lead) {
+		if n := s.of(l.Leader); n != nil {
+			n.crash()
+		}
+	})
 	s.pass(s.dice.duration(500*time.Millisecond, maxFlushInterval))
-	crashAll(leader)
+	leader.crash()
 }
 
 // onlyTheNewReplicaLives: one that has just come into the ISR, over a slow
 // link; the others die as it does.
-func (s *scenario) onlyTheNewReplicaLives() {
-	leader, replicas := s.leads()
-	if leader == nil || len(replicas) == 0 {
+func (s *scenario) onlyTheNewReplicaLives(id int, leader *node, replicas []*node) {
+	if len(replicas) == 0 {
 		return
 	}
 	gone := replicas[0]
 	gone.crash()
 	s.weather.coordinator.fast, s.weather.coordinator.usual = 200*time.Millisecond, 300*time.Millisecond
 	s.drag(leader.host, gone.host, s.dice.duration(300*time.Millisecond, 400*time.Millisecond))
-	s.onLead(func(l *shard.Lead) bool {
+	s.onLead(id, func(l *shard.Lead) bool {
 		n := s.of(l.Leader)
 		return n != nil && len(l.ISR) == 3
 	}, func(l *shard.Lead) {
@@ -293,29 +254,24 @@ func (s *scenario) onlyTheNewReplicaLives() {
 }
 
 // loneLeaderDies as soon as it is its own ISR, and the bucket takes its time.
-func (s *scenario) loneLeaderDies() {
-	leader, replicas := s.leads()
-	if leader == nil {
-		return
-	}
-	s.onLead(func(l *shard.Lead) bool { return len(l.ISR) == 1 && l.Leader == leader.incarnation }, func(*shard.Lead) { crashAll(leader) })
+func (s *scenario) loneLeaderDies(id int, leader *node, replicas []*node) {
+	s.onLead(id, func(l *shard.Lead) bool { return len(l.ISR) == 1 && l.Leader == leader.incarnation }, func(*shard.Lead) { leader.crash() })
 	s.weather.bucket.fast, s.weather.bucket.usual = 2*time.Second, 3*time.Second
 	s.pass(s.dice.duration(200*time.Millisecond, time.Second))
-	crashAll(replicas...)
+	each(replicas, (*node).crash)
 	s.pass(8 * time.Second)
 }
 
 // wholeISRDies while it holds what is not flushed.
-func (s *scenario) wholeISRDies() {
-	leader, replicas := s.leads()
+func (s *scenario) wholeISRDies(_ int, leader *node, replicas []*node) {
 	s.pass(s.dice.duration(500*time.Millisecond, maxFlushInterval))
-	crashAll(leader)
-	crashAll(replicas...)
+	leader.crash()
+	each(replicas, (*node).crash)
 }
 
 // coordinatorHasNoNews: it cannot reach the stores for so long that another
 // coordinates, while somebody waits for a commit; then another member goes on.
-func (s *scenario) coordinatorHasNoNews() {
+func (s *scenario) coordinatorHasNoNews(int, *node, []*node) {
 	m := s.teams[0].members[len(s.teams[0].members)-1]
 	if s.at(m.line.host) == nil {
 		return
@@ -325,5 +281,3 @@ func (s *scenario) coordinatorHasNoNews() {
 	s.addMember(s.teams[0], m.habits).begin()
 	s.pass(4 * time.Second)
 }
-
-func (d drill) String() string { return fmt.Sprint(d.bug) }

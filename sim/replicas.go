@@ -15,18 +15,24 @@ import (
 // uncleanGrace is how long a shard whose whole ISR died has nobody.
 const uncleanGrace = 10 * time.Second
 
-// replicaSettings draws how many agents hold what is not flushed.
-func (s *scenario) replicaSettings() [][2]string {
+// replicaSettings say how many agents hold what is not flushed, when a flush is
+// late, and when a replica is.
+func replicaSettings(replicas, lateMS, lagMS int) [][2]string {
+	return [][2]string{
+		{"siltstone.replicas", strconv.Itoa(replicas)},
+		{"siltstone.unclean.grace.ms", strconv.FormatInt(uncleanGrace.Milliseconds(), 10)},
+		{"siltstone.flush.late.ms", strconv.Itoa(lateMS)},
+		{"replica.lag.time.max.ms", strconv.Itoa(lagMS)},
+	}
+}
+
+// drawReplicas draws them, where there are several agents.
+func (s *scenario) drawReplicas() [][2]string {
 	if len(s.hosts) == 1 {
 		return nil
 	}
 	d := newDice(s.seed, "replicas", 0)
-	return [][2]string{
-		{"siltstone.replicas", strconv.Itoa([...]int{2, 2, 2, 3, 3, 1}[d.below(6)])},
-		{"siltstone.unclean.grace.ms", strconv.FormatInt(uncleanGrace.Milliseconds(), 10)},
-		{"siltstone.flush.late.ms", strconv.FormatInt(int64(d.between(100, 5000)), 10)},
-		{"replica.lag.time.max.ms", strconv.Itoa([...]int{500, 500, 100, 2000}[d.below(4)])},
-	}
+	return replicaSettings([...]int{2, 2, 2, 3, 3, 1}[d.below(6)], d.between(100, 5000), [...]int{500, 500, 100, 2000}[d.below(4)])
 }
 
 // topicSettings draws when a topic's records are safe.

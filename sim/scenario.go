@@ -83,13 +83,21 @@ const (
 
 func (m mood) String() string { return [...]string{"stormy", "calm", "steady"}[m] }
 
+// newStage is a scenario with hosts, and nothing that happens yet.
+func newStage(seed uint64, hosts []string) *scenario {
+	s := &scenario{
+		world: newWorld(seed), dice: newDice(seed, "scenario", 0), shocks: newDice(seed, "shocks", 0), paths: newDice(seed, "paths", 0),
+		hosts: hosts, agents: make([]*node, len(hosts)),
+	}
+	s.history.groups.several = len(hosts) > 1
+	s.world.died, s.world.heard = s.follow, s.shock
+	return s
+}
+
 // newScenario draws what the seed is about.
 func newScenario(seed uint64, m mood) *scenario {
-	s := &scenario{world: newWorld(seed), dice: newDice(seed, "scenario", 0), shocks: newDice(seed, "shocks", 0), calm: m == calm, steady: m == steady}
-	s.hosts = agentHosts(newDice(seed, "agents", 0))
-	s.agents, s.paths = make([]*node, len(s.hosts)), newDice(seed, "paths", 0)
-	s.history.groups.several = len(s.hosts) > 1
-	s.world.died, s.world.heard = s.follow, s.shock
+	s := newStage(seed, agentHosts(newDice(seed, "agents", 0)))
+	s.calm, s.steady = m == calm, m == steady
 	d := s.dice
 	s.orderly = m != stormy || d.chance(0.1)
 	if s.steady {
@@ -105,7 +113,7 @@ func newScenario(seed uint64, m mood) *scenario {
 		checkpointEntries: d.between(5, 50),
 	}
 	s.options.shared = len(s.hosts) > 1 || m == stormy && newDice(seed, "shared", 0).chance(0.3)
-	s.replicas = s.replicaSettings()
+	s.replicas = s.drawReplicas()
 	for i := range d.between(1, 3) {
 		t := kmsg.NewCreateTopicsRequestTopic()
 		t.Topic, t.NumPartitions, t.ReplicationFactor = fmt.Sprintf("t%d", i), int32(d.between(1, 3)), -1
@@ -286,15 +294,20 @@ func (s *scenario) end() {
 	s.run(s.allGone, time.Minute)
 }
 
-// heal ends all faults, and waits until everybody has what they want.
-func (s *scenario) heal() {
+// endFaults ends those of stores, networks and paths.
+func (s *scenario) endFaults() {
 	s.weather = fair()
-	for _, n := range s.agents {
-		n.resume()
-	}
 	clear(s.partings)
 	clear(s.slowed)
 	clear(s.offline)
+}
+
+// heal ends all faults, and waits until everybody has what they want.
+func (s *scenario) heal() {
+	s.endFaults()
+	for _, n := range s.agents {
+		n.resume()
+	}
 	s.tracef("faults end")
 	healed, at := s.history.tick(), s.now
 	s.calmTeams()

@@ -32,11 +32,16 @@ func moodOf(name string) (mood, bool) {
 
 // play plays one seed and returns what was wrong, and the trace.
 func play(t *testing.T, seed uint64, m mood, plant planted.Bug) (wrong []string, trace string) {
+	return playOut(t, seed, func() *scenario { return newScenario(seed, m) }, plant)
+}
+
+// playOut is play for whatever is made of the seed.
+func playOut(t *testing.T, seed uint64, of func() *scenario, plant planted.Bug) (wrong []string, trace string) {
 	// The label names the seed in the trace of a panic.
 	labels := pprof.Labels("seed", fmt.Sprint(seed))
 	pprof.Do(context.Background(), labels, func(context.Context) {
 		synctest.Test(t, func(*testing.T) {
-			s := newScenario(seed, m)
+			s := of()
 			s.plant = plant
 			s.play()
 			wrong, trace = append(s.wrong, s.history.check()...), s.trace.String()
