@@ -43,6 +43,7 @@ sim: ## SEEDS seeds of the simulator from START on, and all planted bugs; or the
 ifdef SEED
 	$(GO) test ./sim -run 'TestSeeds$$' -count=1 -v -seed=$(SEED)
 else
+	@mkdir -p $(BIN)
 	@$(GO) test ./sim -count=1 -timeout=24h -v -seeds=$(SEEDS) -start=$(START) > $(BIN)/sim.log; status=$$?; \
 	grep -v '^ *\(===\|--- PASS: Test[A-Z][a-z]*/\)' $(BIN)/sim.log; exit $$status
 endif
