@@ -72,13 +72,14 @@ func (c *counting) wantOneEach(t *testing.T, s *server, partitions int) {
 	flushed, used := s.metric(t, "siltstone_agent_flushes_total")-flushedBefore, c.now(t).since(before)
 	beats := math.Ceil(time.Since(begin).Seconds()/3) + 1 // of the register that says who is active
 	t.Logf("%v flushes of %d shards: %v", flushed, shards, used)
-	if flushed != flushes || used["s3_put"] != flushes {
-		t.Errorf("%v flushes and %v PUTs, want %d of each", flushed, used["s3_put"], flushes)
+	// A busy machine may part what the client sends at once: both halves are flushed.
+	if flushed != used["s3_put"] || flushed < flushes || flushed > flushes*1.2 {
+		t.Errorf("%v flushes and %v PUTs, want as many of both: %d, and few more", flushed, used["s3_put"], flushes)
 	}
-	want := float64(flushes * shards)
+	least, most := float64(flushes*shards), flushed*float64(shards)+beats
 	for _, units := range []string{"dynamodb_write", "dynamodb_read"} {
-		if used[units] < want || used[units] > want+beats {
-			t.Errorf("%v of %s, want one for each of %d shards and flush: %v, and up to %v of heartbeats", used[units], units, shards, want, beats)
+		if used[units] < least || used[units] > most {
+			t.Errorf("%v of %s, want one for each of %d shards and flush: %v to %v, heartbeats among them", used[units], units, shards, least, most)
 		}
 	}
 }
