@@ -234,7 +234,7 @@ func (t *groupTurn) heartbeats(ctx context.Context) error {
 		return err
 	}
 	defer all.close()
-	before, err := readUsage(t.s.pid)
+	before, err := t.s.usage()
 	if err != nil {
 		return err
 	}
@@ -247,7 +247,7 @@ func (t *groupTurn) heartbeats(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	after, err := readUsage(t.s.pid)
+	after, err := t.s.usage()
 	if err != nil {
 		return err
 	}

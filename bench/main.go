@@ -65,7 +65,7 @@ func (o options) has(part string) bool { return slices.Contains(strings.Split(o.
 func parse(args []string) (o options, err error) {
 	f := flag.NewFlagSet("bench", flag.ExitOnError)
 	f.StringVar(&o.parts, "parts", strings.Join(allParts, ","), "what to measure")
-	f.StringVar(&o.systems, "systems", "siltstone,kafka", "whom to measure, `names` of siltstone (dev), minio (an agent over MinIO), minio-delayed (each PUT 50 ms later), kafka, and kafka-synced (which syncs before it acknowledges)")
+	f.StringVar(&o.systems, "systems", "siltstone,kafka", "whom to measure, `names` of siltstone (dev), minio (an agent over MinIO), minio-delayed (each PUT 50 ms later), agents-2 and agents-3 (three agents, so many replicas), the same with -delayed (PUT 50, GET 20 ms later), kafka, kafka-synced (which syncs before it acknowledges), and kafka-3 (three brokers)")
 	f.StringVar(&o.siltstone, "siltstone", "bin/siltstone", "Siltstone's `binary`")
 	f.StringVar(&o.kafka, "kafka", "bin/kafka", "`folder` of Kafka's jars")
 	f.StringVar(&o.addr, "addr", "", "measure the server that runs at this `address`, and no other")
@@ -133,12 +133,22 @@ func (o options) chosen() ([]system, error) {
 			all = append(all, synced(path))
 		case "minio":
 			path = o.siltstone
-			all = append(all, onMinIO(minioName, path, 0))
+			all = append(all, onMinIO(minioName, path, delays{}))
 		case "minio-delayed":
 			path = o.siltstone
-			all = append(all, onMinIO(delayedName, path, putDelay))
+			all = append(all, onMinIO(delayedName, path, delayedPut))
+		case "agents-2", "agents-3", "agents-2-delayed", "agents-3-delayed":
+			path = o.siltstone
+			d := delays{}
+			if strings.HasSuffix(name, "-delayed") {
+				d = farStores
+			}
+			all = append(all, agents(path, int(name[len("agents-")]-'0'), d))
+		case "kafka-3":
+			path = o.kafka
+			all = append(all, brokers(path))
 		default:
-			return nil, fmt.Errorf("-systems %s: siltstone, kafka, kafka-synced, minio and minio-delayed are known", name)
+			return nil, fmt.Errorf("-systems %s: siltstone, minio, minio-delayed, agents-2, agents-3, agents-2-delayed, agents-3-delayed, kafka, kafka-synced and kafka-3 are known", name)
 		}
 		if _, err := os.Stat(path); err != nil {
 			return nil, fmt.Errorf("%w: bench/run installs it", err)

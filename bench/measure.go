@@ -140,7 +140,7 @@ func (t *turn) sample(ctx context.Context, c Cell, duration time.Duration) (samp
 
 // writeAndRead measures writing, and reading back what is still in memory.
 func (t *turn) writeAndRead(ctx context.Context, l workload, c Cell, sample *Sample) (w written, err error) {
-	if err := resetPeak(t.s.pid); err != nil {
+	if err := t.s.resetPeak(); err != nil {
 		return w, err
 	}
 	before, err := t.s.used(ctx)

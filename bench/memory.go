@@ -88,16 +88,23 @@ func (t *groupTurn) memoryNow(ctx context.Context) (m memoryUse, err error) {
 	return m, err
 }
 
-// rss is the server's resident memory.
-func (s *server) rss() (int64, error) {
-	if s.pid == 0 {
-		return 0, nil
+// rss is the resident memory of all servers.
+func (s *server) rss() (sum int64, err error) {
+	for _, one := range s.all() {
+		if one.pid == 0 {
+			continue
+		}
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", one.pid))
+		if err != nil {
+			return 0, err
+		}
+		bytes, err := parseStatus(status, "VmRSS:")
+		if err != nil {
+			return 0, err
+		}
+		sum += bytes
 	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.pid))
-	if err != nil {
-		return 0, err
-	}
-	return parseStatus(status, "VmRSS:")
+	return sum, nil
 }
 
 var allocatedLine = regexp.MustCompile(`(?m)^go_memstats_alloc_bytes_total (\S+)$`)

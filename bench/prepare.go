@@ -28,9 +28,9 @@ func (t *turn) prepare(ctx context.Context, l *workload, c Cell) (err error) {
 func (s *server) settle(ctx context.Context) error {
 	syscall.Sync()
 	runtime.GC()
-	const look, atMost, busy = 500 * time.Millisecond, 20 * time.Second, 0.1
+	const look, atMost, busy = 500 * time.Millisecond, 20 * time.Second, 0.1 // of a core, each server
 	for begin := time.Now(); s.pid != 0 && time.Since(begin) < atMost; {
-		before, err := readUsage(s.pid)
+		before, err := s.usage()
 		if err != nil {
 			return err
 		}
@@ -39,8 +39,8 @@ func (s *server) settle(ctx context.Context) error {
 			return ctx.Err()
 		case <-time.After(look):
 		}
-		after, err := readUsage(s.pid)
-		if err != nil || (after.cpu-before.cpu).Seconds() < busy*look.Seconds() {
+		after, err := s.usage()
+		if err != nil || (after.cpu-before.cpu).Seconds() < busy*look.Seconds()*float64(len(s.all())) {
 			return err
 		}
 	}

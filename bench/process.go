@@ -35,6 +35,9 @@ type server struct {
 	profile string   // address that serves Go's profiles, if it does
 	metrics string   // address that serves Siltstone's metrics, if it does
 
+	others    []*server                   // of the same system, that start and stop with it
+	configure func(context.Context) error // what is left to say once it answers; nil: nothing
+
 	heap     func(context.Context) (int64, error) // bytes that are reachable; nil: not known
 	database string                               // of Siltstone's coordinator, to be read once it has stopped
 
@@ -46,9 +49,31 @@ type server struct {
 	err    error
 }
 
-// launch runs the server's command until it answers: for the first time, or
-// again on the same folder.
+// all servers of the system.
+func (s *server) all() []*server { return append([]*server{s}, s.others...) }
+
+// launch runs the server's command, and those of the others, until each answers:
+// for the first time, or again on the same folder.
 func (s *server) launch(ctx context.Context) error {
+	var err error
+	for _, one := range s.all() { // they may need one another to answer
+		err = errors.Join(err, one.begin(ctx))
+	}
+	for _, one := range s.all() {
+		if err == nil {
+			err = one.ready(ctx)
+		}
+	}
+	if err == nil && s.configure != nil {
+		err = s.configure(ctx)
+	}
+	if err != nil {
+		return errors.Join(err, s.stop())
+	}
+	return nil
+}
+
+func (s *server) begin(ctx context.Context) error {
 	log, err := os.OpenFile(s.output(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -68,9 +93,6 @@ func (s *server) launch(ctx context.Context) error {
 		s.err = cmd.Wait()
 		close(exited)
 	}()
-	if err := s.ready(ctx); err != nil {
-		return errors.Join(err, s.stop())
-	}
 	return nil
 }
 
@@ -111,17 +133,19 @@ func (s *server) ready(ctx context.Context) error {
 	}
 }
 
-// untilExit is a context that ends, with the reason, when the server does.
+// untilExit is a context that ends, with the reason, when one of the servers does.
 func (s *server) untilExit(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	exited := s.exited
-	go func() {
-		select {
-		case <-exited:
-			cancel(fmt.Errorf("%s ended (%w): %s", s.cmd.Path, s.err, s.lastLines()))
-		case <-ctx.Done():
-		}
-	}()
+	for _, one := range s.all() {
+		exited := one.exited
+		go func() {
+			select {
+			case <-exited:
+				cancel(fmt.Errorf("%s ended (%w): %s", one.cmd.Path, one.err, one.lastLines()))
+			case <-ctx.Done():
+			}
+		}()
+	}
 	return ctx, func() { cancel(nil) }
 }
 
@@ -134,25 +158,37 @@ func (s *server) lastLines() string {
 	return string(b[max(0, len(b)-keep):])
 }
 
-// kill is kill -9.
-func (s *server) kill() error {
-	err := s.cmd.Process.Kill()
-	<-s.exited
+// kill is kill -9, of all servers.
+func (s *server) kill() (err error) {
+	for _, one := range s.all() {
+		if killing := one.cmd.Process.Kill(); !errors.Is(killing, os.ErrProcessDone) {
+			err = errors.Join(err, killing)
+		}
+		<-one.exited
+	}
 	return err
 }
 
-// stop ends a server that launch started, if it still runs; how it ends is no error.
-func (s *server) stop() error {
-	if s.cmd == nil {
-		return nil
+// stop ends what launch started, if it still runs, all at once: a node may need
+// others to end as well. How it ends is no error.
+func (s *server) stop() (err error) {
+	for _, one := range s.all() {
+		if one.cmd != nil {
+			_ = one.cmd.Process.Signal(syscall.SIGTERM)
+		}
 	}
-	_ = s.cmd.Process.Signal(syscall.SIGTERM)
-	select {
-	case <-s.exited:
-		return nil
-	case <-time.After(stopTimeout):
-		return errors.Join(fmt.Errorf("%s did not stop when asked", s.cmd.Path), s.cmd.Process.Kill())
+	limit := time.After(stopTimeout)
+	for _, one := range s.all() {
+		if one.cmd == nil {
+			continue
+		}
+		select {
+		case <-one.exited:
+		case <-limit:
+			return errors.Join(fmt.Errorf("%s did not stop when asked", one.cmd.Path), s.kill())
+		}
 	}
+	return nil
 }
 
 // usage is what a process, and its children that have ended, used so far.
@@ -181,6 +217,19 @@ func readUsage(pid int) (u usage, err error) {
 	return u, err
 }
 
+// usage of all servers together.
+func (s *server) usage() (sum usage, err error) {
+	for _, one := range s.all() {
+		u, err := readUsage(one.pid)
+		if err != nil {
+			return sum, err
+		}
+		sum.cpu += u.cpu
+		sum.peakRSSBytes += u.peakRSSBytes
+	}
+	return sum, nil
+}
+
 // use is what a server, and the program that measures it, have used so far.
 type use struct {
 	usage
@@ -189,7 +238,7 @@ type use struct {
 }
 
 func (s *server) used(ctx context.Context) (u use, err error) {
-	if u.usage, err = readUsage(s.pid); err != nil {
+	if u.usage, err = s.usage(); err != nil {
 		return u, err
 	}
 	own, err := readUsage(os.Getpid())
@@ -197,8 +246,14 @@ func (s *server) used(ctx context.Context) (u use, err error) {
 		return u, err
 	}
 	u.loadCPU = own.cpu
-	u.allocatedBytes, err = s.allocated(ctx)
-	return u, err
+	for _, one := range s.all() {
+		allocated, err := one.allocated(ctx)
+		if err != nil {
+			return u, err
+		}
+		u.allocatedBytes += allocated
+	}
+	return u, nil
 }
 
 // parseCPU adds utime, stime, cutime and cstime (fields 14 to 17) of
@@ -233,11 +288,13 @@ func parseStatus(status []byte, name string) (int64, error) {
 }
 
 // resetPeak makes the kernel measure peak memory anew.
-func resetPeak(pid int) error {
-	if pid == 0 {
-		return nil
+func (s *server) resetPeak() (err error) {
+	for _, one := range s.all() {
+		if one.pid != 0 {
+			err = errors.Join(err, os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", one.pid), []byte("5"), 0))
+		}
 	}
-	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
+	return err
 }
 
 // freeAddrs returns loopback addresses that nobody listens on.

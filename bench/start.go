@@ -74,7 +74,7 @@ func (t *startTurn) firstRecord(ctx context.Context, topic string) (string, erro
 
 // idle measures a server that nobody asks anything.
 func (t *startTurn) idle(ctx context.Context, when string) error {
-	before, err := readUsage(t.s.pid)
+	before, err := t.s.usage()
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (t *startTurn) idle(ctx context.Context, when string) error {
 		return ctx.Err()
 	case <-time.After(idleTime):
 	}
-	after, err := readUsage(t.s.pid)
+	after, err := t.s.usage()
 	if err != nil {
 		return err
 	}

@@ -82,29 +82,35 @@ func kafkaWith(name, jars, more string) system {
 		if err != nil {
 			return nil, err
 		}
-		settings := filepath.Join(dir, "server.properties")
-		if err := os.WriteFile(settings, append(kafkaSettings(dir, addrs[0], addrs[1]), more...), 0o600); err != nil {
-			return nil, err
-		}
-		java := []string{
-			"java", "-Xmx1G", "-Xms1G", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20",
-			"-XX:InitiatingHeapOccupancyPercent=35", "-XX:+ExplicitGCInvokesConcurrent", "-Djava.awt.headless=true",
-			"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-			"-cp", filepath.Join(jars, "*"),
-		}
-		format := append(java[:len(java):len(java)], "kafka.tools.StorageTool", "format", "--standalone",
-			"--cluster-id", "c2lsdHN0b25lLWJlbmNoIQ", "--config", settings)
-		if out, err := exec.CommandContext(ctx, format[0], format[1:]...).CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("formatting Kafka's storage: %w: %s", err, out)
-		}
-		s := &server{addr: addrs[0], dir: dir, argv: append(java, "kafka.Kafka", settings)}
-		s.heap = func(ctx context.Context) (int64, error) { return javaHeap(ctx, s.pid) }
-		return s, nil
+		return broker(ctx, jars, dir, addrs[0], kafkaSettings(dir, addrs[0], addrs[1])+more, "--standalone")
 	}}
 }
 
-func kafkaSettings(dir, addr, controllerAddr string) []byte {
-	return fmt.Appendf(nil, `process.roles=broker,controller
+// broker is a node of Kafka with these settings, its storage formatted.
+func broker(ctx context.Context, jars, dir, addr, settings string, formatting ...string) (*server, error) {
+	file := filepath.Join(dir, "server.properties")
+	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
+		return nil, err
+	}
+	java := []string{
+		"java", "-Xmx1G", "-Xms1G", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20",
+		"-XX:InitiatingHeapOccupancyPercent=35", "-XX:+ExplicitGCInvokesConcurrent", "-Djava.awt.headless=true",
+		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+		"-cp", filepath.Join(jars, "*"),
+	}
+	format := append(java[:len(java):len(java)], "kafka.tools.StorageTool", "format",
+		"--cluster-id", "c2lsdHN0b25lLWJlbmNoIQ", "--config", file)
+	format = append(format, formatting...)
+	if out, err := exec.CommandContext(ctx, format[0], format[1:]...).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("formatting Kafka's storage: %w: %s", err, out)
+	}
+	s := &server{addr: addr, dir: dir, argv: append(java, "kafka.Kafka", file)}
+	s.heap = func(ctx context.Context) (int64, error) { return javaHeap(ctx, s.pid) }
+	return s, nil
+}
+
+func kafkaSettings(dir, addr, controllerAddr string) string {
+	return fmt.Sprintf(`process.roles=broker,controller
 node.id=1
 listeners=PLAINTEXT://%[2]s,CONTROLLER://%[3]s
 controller.listener.names=CONTROLLER

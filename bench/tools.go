@@ -83,7 +83,7 @@ func (t *toolTurn) produceAndConsume(ctx context.Context, recordBytes int) error
 // tool runs one of Kafka's, and returns what it printed and the seconds of CPU
 // that the server used meanwhile.
 func (t *toolTurn) tool(ctx context.Context, class string, args ...string) (out string, serverCPU float64, err error) {
-	before, err := readUsage(t.s.pid)
+	before, err := t.s.usage()
 	if err != nil {
 		return "", 0, err
 	}
@@ -95,7 +95,7 @@ func (t *toolTurn) tool(ctx context.Context, class string, args ...string) (out 
 	if err != nil {
 		return "", 0, fmt.Errorf("%s: %w: %s", class, err, text)
 	}
-	after, err := readUsage(t.s.pid)
+	after, err := t.s.usage()
 	return string(text), (after.cpu - before.cpu).Seconds(), err
 }
 
