@@ -11,9 +11,9 @@ import (
 
 // A producer that nobody knows yet may begin with any sequence: what was known
 // of it may have expired (KIP-360). So where the first of several batches under
-// way is refused, as this agent does not lead the partition yet, and it leads it
-// when the second comes, the second would be taken, and the first be out of
-// order for good. Such a second one is refused too, until the first has come again.
+// way is refused, as this agent does not lead the partition, or not any more, and
+// it leads it when the second comes, the second would be taken, and the first be
+// out of order for good. Such a second one is refused too, until the first has come again.
 
 // refusals are batches of idempotent producers that were refused lately.
 type refusals struct {
@@ -33,8 +33,10 @@ type refusal struct {
 }
 
 const (
-	// refusedTime is how long a client may take to send a refused batch again.
-	refusedTime = 10 * time.Second
+	// refusedTime is how long what a client had sent when its batch was refused
+	// may be under way: by default it then takes the connection for dead
+	// (request.timeout.ms).
+	refusedTime = 30 * time.Second
 	maxRefused  = 10_000
 )
 
@@ -58,8 +60,8 @@ func (c *core) noteRefused(req *siltstone.AppendPart, err error) {
 	}
 	key := refusedKey{req.Partition, h.ProducerID}
 	old, there := r.of[key]
-	if there && old.epoch == h.ProducerEpoch && !follows(old.sequence, h.BaseSequence) && c.now.Before(old.until) {
-		return
+	if there && old.epoch == h.ProducerEpoch && follows(h.BaseSequence, old.sequence) && c.now.Before(old.until) {
+		return // the earliest counts, from when it was last refused
 	}
 	if r.of == nil {
 		r.of = map[refusedKey]refusal{}

@@ -50,6 +50,66 @@ func TestTheSecondBatchDoesNotComeBeforeTheFirst(t *testing.T) {
 	})
 }
 
+// TestRefusedAgain: a batch that is refused again and again keeps those after it out
+// for as long as when it is refused once.
+func TestRefusedAgain(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		a := r.sharing()
+		a.readyWithin(time.Second)
+		tp := siltstone.TopicPartition{Topic: a.create("t", 1)}
+		s := &sender{id: 7}
+		first, second := s.batch(t, "first"), s.batch(t, "second")
+		a.cut.Store(true)
+		time.Sleep(aLease + time.Second)
+		for begin := time.Now(); time.Since(begin) < refusedTime; time.Sleep(time.Second) {
+			if _, err := a.produce(tp, -1, first); !errors.Is(err, siltstone.ErrNotLeader) {
+				t.Fatal(err)
+			}
+		}
+		a.cut.Store(false)
+		a.readyWithin(beatMost + beatAgain + 3*time.Second)
+		if _, err := a.produce(tp, -1, second); !errors.Is(err, siltstone.ErrNotLeader) {
+			t.Fatalf("the second, before the first: %v", err)
+		}
+		a.mustProduce(tp, 0, first)
+		a.mustProduce(tp, 1, second)
+	})
+}
+
+// TestRefusedAfterItWasTaken: a batch that was taken, and given up when another
+// led, is as one that was refused.
+func TestRefusedAfterItWasTaken(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		a := r.sharing()
+		a.readyWithin(time.Second)
+		tp := siltstone.TopicPartition{Topic: a.create("t", 1)}
+		b := r.sharing()
+		shareWithin(t, 10*time.Second, a, b)
+		l, other := leaderAmong(t, tp, a, b), a
+		if l == a {
+			other = b
+		}
+		s := &sender{id: 7}
+		first, second := s.batch(t, "first"), s.batch(t, "second")
+		l.cut.Store(true)
+		lost := l.send(tp, -1, first)
+		shareWithin(t, aLease+2*beatMost, other)
+		l.cut.Store(false)
+		if <-lost.Done; !errors.Is(lost.Parts[0].Err, siltstone.ErrNotLeader) {
+			t.Fatalf("taken by who does not lead: %v", lost.Parts[0].Err)
+		}
+		if err := other.end(); err != nil {
+			t.Fatal(err)
+		}
+		shareWithin(t, beatMost+beatAgain+3*time.Second, l)
+		if _, err := l.produce(tp, -1, second); !errors.Is(err, siltstone.ErrNotLeader) {
+			t.Fatalf("the second, before the first: %v", err)
+		}
+		l.mustProduce(tp, 0, first)
+		l.mustProduce(tp, 1, second)
+	})
+}
+
 // TestFollowsOverTheLargest: after the largest sequence comes 0.
 func TestFollowsOverTheLargest(t *testing.T) {
 	for _, test := range []struct {
