@@ -115,7 +115,7 @@ func (o *Options) validate() error {
 	setDefault(&o.Memory.Answers, 128<<20)
 	setDefault(&o.Memory.Cache, 64<<20)
 	setDefault(&o.Memory.Whole, 16<<20)
-	setDefault(&o.CheckpointEntries, 4096)
+	setDefault(&o.CheckpointEntries, 1024)
 	setDefault(&o.CheckpointAge, time.Hour)
 	setDefault(&o.DrainTime, 5*time.Second)
 	for name, n := range map[string]int{

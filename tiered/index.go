@@ -14,7 +14,7 @@ import (
 
 // indexesAhead is how many indexes a shard's AddRows has under way. Agents add
 // those of all shards at once when they start, and the shards share objects.
-const indexesAhead = 8
+const indexesAhead = 32
 
 // AddRows reads the indexes of the objects that the tail of a shard's ledger
 // added after its checkpoint, and gives the fold the rows in them. It may be
