@@ -63,7 +63,7 @@ func (c *core) checkpointIfDue(u *unstored, name string, encode func() ledger.En
 // trim deletes old entries below the newest checkpoint. What fails now is tried at the next one.
 func (c *core) trim(ctx context.Context, name string) error {
 	for last := int64(-1); ; {
-		floor, err := c.ledgers.Trim(ctx, name, time.Now().UnixMilli())
+		floor, err := c.ledgers.Trim(ctx, name, c.wallMS())
 		if err != nil || int64(floor) <= last {
 			return err
 		}

@@ -35,7 +35,7 @@ func (c *core) pump(s *ledShard) {
 		if body == nil {
 			return
 		}
-		p, err := s.log.Propose(body.Kind(), body.Encode(), c.now.UnixMilli(), c.nonce())
+		p, err := s.log.Propose(body.Kind(), body.Encode(), c.wallMS(), c.nonce())
 		if err != nil {
 			c.fail(err)
 			return

@@ -22,7 +22,8 @@ type event interface{ handle(c *core) }
 // block, and leave I/O to workers that report back with events.
 type core struct {
 	*Agent
-	now time.Time // of the events being handled
+	now   time.Time // of the events being handled
+	given time.Time // the same, by the clock of those who give deadlines
 
 	members   membership
 	seatsNext time.Time    // when lookSeats has something to do, whatever happens
@@ -64,10 +65,10 @@ type core struct {
 func newCore(a *Agent) *core {
 	c := &core{
 		Agent: a,
-		now:   time.Now(),
 		parts: map[siltstone.TopicPartition]*partition{},
 		slabs: slabs{limit: a.opts.Memory.Tail},
 	}
+	c.look()
 	c.said, c.began = &peer.Status{}, c.now
 	if a.opts.Alone {
 		c.members = membership{alone: true, on: true, node: 1}
@@ -99,14 +100,14 @@ func (c *core) loop(ctx context.Context) error {
 		timer.Reset(c.untilDue())
 		select {
 		case e := <-c.inbox:
-			c.now = time.Now()
+			c.look()
 			c.lookMembers()
 			e.handle(c)
 			c.handleQueued()
 		case <-timer.C:
-			c.now = time.Now()
+			c.look()
 		case <-stopping:
-			c.now = time.Now()
+			c.look()
 			stopping = nil
 			c.drain()
 		}
@@ -129,7 +130,7 @@ func (c *core) handleQueued() {
 // turn does what the state asks for after some events, or as time passed.
 func (c *core) turn() {
 	c.lookMembers()
-	c.deadlines.expireUntil(c.now, c)
+	c.deadlines.expireUntil(c.given, c)
 	c.lookCluster()
 	c.lookSeats()
 	c.flush()
@@ -176,7 +177,7 @@ func (c *core) untilDue() time.Duration {
 		}
 	}
 	if len(c.deadlines) > 0 {
-		sooner(c.deadlines[0].deadline())
+		sooner(c.now.Add(c.deadlines[0].deadline().Sub(c.given)))
 	}
 	sooner(c.flushDue())
 	sooner(c.membersDue())
@@ -201,10 +202,12 @@ func (c *core) untilDue() time.Duration {
 	if c.draining {
 		sooner(c.drainUntil)
 	}
+	wait := due.Sub(c.now)
 	if c.opts.Phase > 0 {
-		due = due.Truncate(time.Microsecond).Add(time.Microsecond + c.opts.Phase)
+		now := time.Now()
+		wait = now.Add(wait).Truncate(time.Microsecond).Add(time.Microsecond + c.opts.Phase).Sub(now)
 	}
-	return due.Sub(c.now)
+	return wait
 }
 
 // work runs f beside the loop; the event that it returns, if any, is handled.
@@ -216,6 +219,13 @@ func (c *core) work(f func(ctx context.Context) event) {
 		}
 	})
 }
+
+// look looks at the clocks.
+func (c *core) look() { c.now, c.given = c.opts.Now(), time.Now() }
+
+// wallMS is what time it is, in Unix milliseconds: never to be compared with what
+// another machine, or this one a while ago, took it for, where safety depends on it.
+func (c *core) wallMS() int64 { return c.opts.Wall().UnixMilli() }
 
 // nonce draws a nonce for an append.
 func (c *core) nonce() (n coordinator.Nonce) {

@@ -84,7 +84,7 @@ func (op *fetchOp) handle(c *core) {
 	c.fetches++
 	op.number = c.fetches
 	op.collect(c)
-	if op.urgent || op.available >= op.req.MinBytes || !op.req.Deadline.After(c.now) {
+	if op.urgent || op.available >= op.req.MinBytes || !op.req.Deadline.After(c.given) {
 		op.answer()
 		return
 	}

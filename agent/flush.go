@@ -156,14 +156,14 @@ func (c *core) cutPart(p *partition, o *object) objectPart {
 func (c *core) name(o *object) {
 	c.nextObject++
 	o.id = segment.ObjectID{
-		Hour: segment.HourOf(c.now.UnixMilli()), Incarnation: c.opts.Incarnation, Number: c.nextObject,
+		Hour: segment.HourOf(c.wallMS()), Incarnation: c.opts.Incarnation, Number: c.nextObject,
 	}
 }
 
 // upload builds and puts an object, again and again until it is there.
 func (c *core) upload(o *object) {
 	c.uploading++
-	id, parts, now := o.id, slices.Clone(o.parts), c.now.UnixMilli()
+	id, parts, now := o.id, slices.Clone(o.parts), c.wallMS()
 	c.work(func(ctx context.Context) event {
 		start := time.Now()
 		body, err := buildSegment(c.opts.Cluster, id, now, parts)

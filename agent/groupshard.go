@@ -134,6 +134,7 @@ func (c *core) serveGroups(s *groupShard) {
 		Epoch:    s.log.Fold().Epoch(),
 		Writer:   c.opts.Incarnation,
 		Rand:     c.opts.Rand,
+		Wall:     c.opts.Wall,
 		Settings: c.groupSettings,
 		Topic: func(name string) (uint32, bool) {
 			t, ok := c.Topics().Topic(name)
@@ -188,7 +189,7 @@ func (c *core) turnGroups(s *groupShard) {
 	if body == nil {
 		return
 	}
-	p, err := s.log.Propose(body.Kind(), body.Encode(), c.now.UnixMilli(), c.nonce())
+	p, err := s.log.Propose(body.Kind(), body.Encode(), c.wallMS(), c.nonce())
 	if err != nil {
 		c.fail(err)
 		return

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -57,6 +58,9 @@ type membership struct {
 	groups placement
 
 	listed time.Time // when the registers were read last
+	// silent is since when those who have no register any more have been, for as
+	// long as an unclean takeover may depend on it.
+	silent map[siltstone.Incarnation]time.Time
 	asking bool
 	due    time.Time
 }
@@ -414,8 +418,29 @@ func (c *core) listedMembers(listed []coordinator.Listed) {
 		now = append(now, o)
 	}
 	slices.SortFunc(now, func(a, b *member) int { return cmp.Compare(a.Node, b.Node) })
+	c.noteSilent(now)
 	m.others = now
 	c.replan()
+}
+
+// noteSilent notes who has a register no more, and since when nothing has been
+// heard of them.
+func (c *core) noteSilent(now []*member) {
+	m := &c.members
+	maps.DeleteFunc(m.silent, func(_ siltstone.Incarnation, from time.Time) bool { return c.now.Sub(from) > c.uncleanGrace() })
+	for _, o := range m.others {
+		if !slices.ContainsFunc(now, func(n *member) bool { return n.Incarnation == o.Incarnation }) {
+			if m.silent == nil {
+				m.silent = map[siltstone.Incarnation]time.Time{}
+			}
+			m.silent[o.Incarnation] = o.from
+		}
+	}
+}
+
+// uncleanGrace is how long all of an ISR must have been silent before another takes over.
+func (c *core) uncleanGrace() time.Duration {
+	return time.Duration(c.Topics().Cluster().UncleanGraceMS) * time.Millisecond
 }
 
 // replan computes who is to lead what, if those who live are others than before.

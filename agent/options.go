@@ -36,6 +36,9 @@ type Options struct {
 	// Rand is drawn from by the step loop alone, so that a simulated agent
 	// repeats itself. It must be different in every run.
 	Rand func() uint64
+	// Now is a clock that never jumps, by which the loop measures how long things
+	// take; Wall says what time it is. nil: time.Now, which is both.
+	Now, Wall func() time.Time
 	// Log and Metrics may be nil.
 	Log     *slog.Logger
 	Metrics prometheus.Registerer
@@ -105,6 +108,12 @@ func (o *Options) validate() error {
 	}
 	if o.Turn == nil {
 		o.Turn = func(context.Context, uint64) {}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Wall == nil {
+		o.Wall = time.Now
 	}
 	setDefault(&o.Flush.Bytes, 8<<20)
 	setDefault(&o.Flush.Wait, 250*time.Millisecond)

@@ -40,7 +40,7 @@ func (c *core) inSequence(p *partition, op *appendOp, part int) bool {
 			return false
 		}
 		// One that was idle for long counts as unknown: anything may follow.
-		if err != nil && (live != nil || !known.Idle(c.now.UnixMilli(), c.producerExpiration())) {
+		if err != nil && (live != nil || !known.Idle(c.wallMS(), c.producerExpiration())) {
 			c.release(len(req.Batches))
 			op.decide(c, part, err)
 			return false
@@ -71,7 +71,7 @@ func (c *core) noteProducer(p *partition, h batch.Header, base siltstone.Offset)
 	live.Add(h.ProducerEpoch, shard.ProducerBatch{
 		Base: base, Timestamp: h.MaxTimestamp, Offsets: h.LastOffsetDelta + 1, FirstSequence: h.BaseSequence,
 	})
-	live.LastTimestamp = c.now.UnixMilli()
+	live.LastTimestamp = c.wallMS()
 	live.unflushed++
 }
 
@@ -151,7 +151,7 @@ func (c *core) encodeShard(s *ledShard) ledger.EncodedCheckpoint {
 	if c.opts.Plant.Is(planted.SequencesNotCheckpointed) {
 		limit = 0
 	}
-	s.fold().ForgetIdle(c.now.UnixMilli(), limit)
+	s.fold().ForgetIdle(c.wallMS(), limit)
 	return s.log.Checkpoint()
 }
 
@@ -185,7 +185,7 @@ func (op *producersOp) handle(c *core) {
 	}
 	known, _ := p.shard.fold().Partition(p.tp)
 	for id, pr := range known.Producers {
-		if p.live[id] == nil && !pr.Idle(c.now.UnixMilli(), c.producerExpiration()) {
+		if p.live[id] == nil && !pr.Idle(c.wallMS(), c.producerExpiration()) {
 			op.add(pr)
 		}
 	}

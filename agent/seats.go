@@ -255,7 +255,12 @@ func (c *core) turnOf(s seated) time.Time {
 		case slices.ContainsFunc(isr, c.listed):
 			return time.Time{} // one that lives may hold what is not flushed
 		default:
-			from = from.Add(time.Duration(c.Topics().Cluster().UncleanGraceMS) * time.Millisecond)
+			for _, i := range isr {
+				if silent := c.members.silent[i]; silent.After(from) && !c.opts.Plant.Is(planted.UncleanWhileHeard) {
+					from = silent
+				}
+			}
+			from = from.Add(c.uncleanGrace())
 		}
 	}
 	return c.turnIn(order, from)

@@ -200,7 +200,7 @@ func (c *core) pumpCluster() {
 			close(op.done)
 			continue
 		}
-		p, err := l.log.Propose(d.Kind, d.Body, c.now.UnixMilli(), c.nonce())
+		p, err := l.log.Propose(d.Kind, d.Body, c.wallMS(), c.nonce())
 		if err != nil {
 			l.changes = l.changes[1:]
 			op.err = err

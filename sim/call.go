@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 )
 
@@ -58,7 +59,7 @@ func (c *call) happen() {
 	d := newDice(w.seed, link, number)
 	c.survives = d.chance(0.5)
 	f := c.store.fateOf(d, c.write)
-	if w.offline[n.host] {
+	if w.offline[n.host] || w.throttled[n.host] && strings.HasPrefix(c.link, "append ") {
 		f = fate{name: "goes nowhere", lands: -1, answers: d.duration(time.Second, 5*time.Second), told: toldFailed}
 		if c.write {
 			f.told = toldUnknown

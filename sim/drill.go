@@ -43,6 +43,7 @@ var drills = []drill{
 	{planted.FetchAboveHigh, "12", 2, short, 3, (*scenario).leaderDiesAheadOfReplicas},
 	{planted.DeposedAnswers, "2", 2, short, 4, (*scenario).leaderSleeps},
 	{planted.GoOnAfterLoss, "23", 1, short, 6, (*scenario).leaderWakesSlowly},
+	{planted.UncleanWhileHeard, "8", 2, short, 4, (*scenario).heirDies},
 	{planted.DeposedCommits, "6", 2, 36 * time.Second, 4, (*scenario).coordinatorHasNoNews},
 }
 
@@ -50,6 +51,7 @@ var drills = []drill{
 // that want everything acknowledged, readers, and a group.
 func newDrill(seed uint64, of drill) *scenario {
 	s := newStage(seed, []string{"agent", "agent2", "agent3"})
+	s.clocks.drift = 0 // each drill is timed by the leases
 	s.options = agentOptions{
 		flush:             agent.Flush{Bytes: 1 << 20, Uploads: 2, Wait: 20 * time.Millisecond, Interval: maxFlushInterval},
 		memory:            agent.Memory{Unflushed: 8 << 20, Tail: 1 << 20, Cache: 1 << 20},
@@ -109,24 +111,24 @@ func (s *scenario) theShard() (id int) {
 // office is the last Lead in a shard's ledger; nil if there is none.
 func (s *scenario) office(id int) *shard.Lead {
 	for _, e := range slices.Backward(s.store.archive[shard.Ledger(id)]) {
-		if l, _ := leadIn(e); l != nil {
+		if l := leadIn(e); l != nil {
 			return l
 		}
 	}
 	return nil
 }
 
-// leadIn is the Lead that an entry of a log shard is, and its time in ms; nil for another.
-func leadIn(e coordinator.Entry) (lead *shard.Lead, atMS int64) {
+// leadIn is the Lead that an entry of a log shard is; nil for another.
+func leadIn(e coordinator.Entry) *shard.Lead {
 	f, err := ledger.DecodeFrame(e.Data)
 	if err != nil || f.Kind != shard.KindLead {
-		return nil, 0
+		return nil
 	}
 	body, err := shard.Decode(f.Kind, f.Body)
 	if err != nil {
-		return nil, 0
+		return nil
 	}
-	return body.(*shard.Lead), f.TimeMS
+	return body.(*shard.Lead)
 }
 
 // leads are who leads a shard, and the rest of its ISR, as far as they live.
@@ -153,7 +155,7 @@ func (s *scenario) onLead(id int, looked func(*shard.Lead) bool, do func(*shard.
 		if name != shard.Ledger(id) {
 			return
 		}
-		if l, _ := leadIn(e); l != nil && looked(l) {
+		if l := leadIn(e); l != nil && looked(l) {
 			s.store.landed = func(string, coordinator.Entry) {}
 			s.soon(func() { do(l) })
 		}
@@ -260,6 +262,19 @@ func (s *scenario) loneLeaderDies(id int, leader *node, replicas []*node) {
 	s.pass(s.dice.duration(200*time.Millisecond, time.Second))
 	each(replicas, (*node).crash)
 	s.pass(8 * time.Second)
+}
+
+// heirDies a while after the leader, as it could not take over.
+func (s *scenario) heirDies(_ int, leader *node, replicas []*node) {
+	s.pass(s.dice.duration(500*time.Millisecond, maxFlushInterval))
+	for _, r := range replicas {
+		s.throttled[r.host] = true
+	}
+	leader.crash()
+	s.pass(s.dice.duration(4*time.Second, 6*time.Second))
+	each(replicas, (*node).crash)
+	s.pass(10 * time.Second)
+	clear(s.throttled)
 }
 
 // wholeISRDies while it holds what is not flushed.

@@ -9,6 +9,7 @@ func (s *scenario) episode() {
 	s.weather = s.storm()
 	s.tracef("weather: %+v", s.weather)
 	s.partHosts()
+	s.setClocks()
 	for range d.between(1, 3) {
 		s.pass(d.duration(50*time.Millisecond, 3*time.Second))
 		s.mishap()
@@ -74,6 +75,18 @@ func (s *scenario) partHosts() {
 		s.tracef("%s cannot reach the stores", host)
 		s.offline[host] = true
 	}
+	if host := s.hosts[d.below(len(s.hosts))]; d.chance(0.2) {
+		s.tracef("%s cannot append", host)
+		s.throttled[host] = true
+	}
+}
+
+// setClocks has it be another time at some host.
+func (s *scenario) setClocks() {
+	d := s.times
+	if host := s.hosts[d.below(len(s.hosts))]; !s.orderly && d.chance(0.3) {
+		s.jump(host, d.duration(-mostJump, mostJump))
+	}
 }
 
 // mendHosts ends that, most of the time.
@@ -90,6 +103,7 @@ func (s *scenario) mendHosts() {
 		}
 	}
 	clear(s.offline)
+	clear(s.throttled)
 }
 
 // trouble draws the chances of one store's faults.

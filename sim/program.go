@@ -22,6 +22,7 @@ func (o *agentOptions) program(ctx context.Context, n *node) error {
 	a, err := agent.New(agent.Options{
 		Coordinator: nodeCoordinator{n}, Alone: !o.shared, Bucket: nodeBucket{n}, Cluster: clusterID,
 		Incarnation: n.incarnation, Address: n.host, PeerAddress: n.host, Zone: zoneOf(n.host), Peers: n.peers, Rand: n.random(1), Log: n.log,
+		Now: n.world.clockOf(n), Wall: n.world.wallOf(n),
 		Flush: o.flush, Memory: o.memory, CheckpointEntries: o.checkpointEntries,
 		Phase: timerPhase, Turn: n.turn, Plant: n.world.plant,
 	})

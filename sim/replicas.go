@@ -8,7 +8,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator/shard"
 )
 
@@ -58,19 +57,11 @@ func setting(name, value string) kmsg.CreateTopicsRequestTopicConfig {
 // uncleanSoon says whether the whole ISR of some shard is dead, or was a short
 // time ago: then everything may take the grace longer.
 func (s *scenario) uncleanSoon() bool {
-	since := s.now.Add(-healTime - uncleanGrace).UnixMilli()
+	since := s.now.Add(-healTime - uncleanGrace)
 	for i := range shard.Count {
-		var isr []siltstone.Incarnation
-		for _, e := range s.store.archive[shard.Ledger(i)] {
-			lead, at := leadIn(e)
-			if lead == nil {
-				continue
-			}
-			if isr = lead.ISR; lead.Unclean && at > since {
-				return true
-			}
-		}
-		if len(isr) > 1 && !slices.ContainsFunc(s.agents, func(n *node) bool { return !n.dead && slices.Contains(isr, n.incarnation) }) {
+		isr := isrAfter(s.store.archive[shard.Ledger(i)])
+		if s.uncleanSince(i, since) ||
+			len(isr) > 1 && !slices.ContainsFunc(s.agents, func(n *node) bool { return !n.dead && slices.Contains(isr, n.incarnation) }) {
 			return true
 		}
 	}

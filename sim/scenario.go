@@ -47,6 +47,7 @@ type scenario struct {
 
 	hosts     []string    // of agents, whether up or not
 	paths     *dice       // of what is between them
+	times     *dice       // of what time it is there
 	agents    []*node     // the present ones, by host; perhaps dead
 	keep      bool        // it is followed by another when it ends
 	replicas  [][2]string // settings of the cluster
@@ -86,7 +87,7 @@ func (m mood) String() string { return [...]string{"stormy", "calm", "steady"}[m
 // newStage is a scenario with hosts, and nothing that happens yet.
 func newStage(seed uint64, hosts []string) *scenario {
 	s := &scenario{
-		world: newWorld(seed), dice: newDice(seed, "scenario", 0), shocks: newDice(seed, "shocks", 0), paths: newDice(seed, "paths", 0),
+		world: newWorld(seed), dice: newDice(seed, "scenario", 0), shocks: newDice(seed, "shocks", 0), paths: newDice(seed, "paths", 0), times: newDice(seed, "times", 0),
 		hosts: hosts, agents: make([]*node, len(hosts)),
 	}
 	s.history.groups.several = len(hosts) > 1
@@ -300,6 +301,7 @@ func (s *scenario) endFaults() {
 	clear(s.partings)
 	clear(s.slowed)
 	clear(s.offline)
+	clear(s.throttled)
 }
 
 // heal ends all faults, and waits until everybody has what they want.

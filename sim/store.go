@@ -19,12 +19,14 @@ type store struct {
 	coordinator coordinator.Coordinator
 	archive     map[string][]coordinator.Entry
 	landed      func(ledger string, e coordinator.Entry) // is told of each entry
+	vigil       vigil
+	wrong       []string // that it saw
 }
 
 func newStore() *store {
 	return &store{
 		bucket: bucketmemory.New(), coordinator: coordinatormemory.New(),
-		archive: map[string][]coordinator.Entry{}, landed: func(string, coordinator.Entry) {},
+		archive: map[string][]coordinator.Entry{}, landed: func(string, coordinator.Entry) {}, vigil: newVigil(),
 	}
 }
 
@@ -35,6 +37,9 @@ func (s *store) append(ledger string, e coordinator.Entry) error {
 	err := s.coordinator.Append(ctx, ledger, e)
 	if floor, _ := s.coordinator.Floor(ctx, ledger); err == nil && e.Seq > floor {
 		e.Data = slices.Clone(e.Data)
+		if wrong := s.vigil.judge(ledger, e, s.archive[ledger]); wrong != "" {
+			s.wrong = append(s.wrong, wrong)
+		}
 		s.archive[ledger] = append(s.archive[ledger], e)
 		s.landed(ledger, e)
 	}
@@ -131,6 +136,7 @@ func (c nodeCoordinator) write(link, detail string, apply func(context.Context, 
 
 func (c nodeCoordinator) Append(ctx context.Context, ledger string, e coordinator.Entry) error {
 	e.Data = slices.Clone(e.Data)
+	c.node.world.store.vigil.sends(e)
 	detail := fmt.Sprintf("at %d %x %08x", e.Seq, e.Nonce[:4], checksum(e.Data))
 	return c.write("append "+ledger, detail, func(context.Context, coordinator.Coordinator) error {
 		return c.node.world.store.append(ledger, e)
@@ -184,7 +190,9 @@ func (c nodeCoordinator) Put(ctx context.Context, key string, data []byte, ifVer
 	data = slices.Clone(data)
 	detail := fmt.Sprintf("if %q %x %08x", ifVersion, nonce[:4], checksum(data))
 	err := c.write("set "+key, detail, func(ctx context.Context, m coordinator.Coordinator) (err error) {
-		version, err = m.Put(ctx, key, data, ifVersion, nonce)
+		if version, err = m.Put(ctx, key, data, ifVersion, nonce); err == nil {
+			c.node.world.store.vigil.beat(c.node, key)
+		}
 		return err
 	}).do(ctx)
 	if err != nil {

@@ -27,6 +27,7 @@ func (s *store) audit(h *history) []string {
 	a := &auditor{
 		store: s, history: h, names: map[siltstone.TopicID]string{}, numbers: map[uint32]string{},
 		stored: map[partition]map[int64]readRecord{}, starts: map[partition]int64{},
+		wrong: slices.Clone(s.wrong),
 	}
 	a.client = ledger.NewClient(ledger.Options{
 		Coordinator: s.coordinator, Bucket: s.bucket, Rand: func() uint64 { return 1 },

@@ -23,16 +23,18 @@ type world struct {
 	wake   chan struct{}
 	timer  *time.Timer
 
-	nodes    []*node
-	store    *store
-	weather  weather
-	numbers  map[string]uint64   // of the last thing on each link
-	ghosts   map[string][]func() // writes of dead nodes, by link, that may land yet
-	partings map[way]time.Time   // since when
-	slowed   map[way]time.Duration
-	offline  map[string]bool // hosts that cannot reach the stores
-	died     func(*node)     // is told of every node's end
-	heard    func()          // is told when a client hears what is to last
+	nodes     []*node
+	store     *store
+	weather   weather
+	numbers   map[string]uint64   // of the last thing on each link
+	ghosts    map[string][]func() // writes of dead nodes, by link, that may land yet
+	partings  map[way]time.Time   // since when
+	slowed    map[way]time.Duration
+	offline   map[string]bool // hosts that cannot reach the stores
+	throttled map[string]bool // hosts that cannot append: the registers are elsewhere
+	clocks    clocks
+	died      func(*node) // is told of every node's end
+	heard     func()      // is told when a client hears what is to last
 
 	plant planted.Bug
 	trace bytes.Buffer
@@ -48,9 +50,10 @@ func newWorld(seed uint64) *world {
 		seed: seed, start: now, now: now,
 		wake: make(chan struct{}, 1), timer: time.NewTimer(time.Hour),
 		store: newStore(), numbers: map[string]uint64{},
-		partings: map[way]time.Time{}, slowed: map[way]time.Duration{}, offline: map[string]bool{},
+		partings: map[way]time.Time{}, slowed: map[way]time.Duration{}, offline: map[string]bool{}, throttled: map[string]bool{},
 		ghosts: map[string][]func(){}, died: func(*node) {}, heard: func() {},
 	}
+	w.clocks.drift = mostDrift
 	w.weather = fair()
 	return w
 }

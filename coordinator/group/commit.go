@@ -18,7 +18,7 @@ func (m *Machine) commit(g *classic, r *Commit) {
 	waits, limit := false, m.o.Settings().MaxMetadataBytes
 	for i := range r.Parts {
 		p := &r.Parts[i]
-		p.TimeMS = m.now.UnixMilli()
+		p.TimeMS = m.wallMS()
 		switch {
 		case !m.o.Exists(p.TopicPartition):
 			p.Err = ErrUnknownPartition

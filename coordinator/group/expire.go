@@ -7,7 +7,7 @@ func (m *Machine) expireOffsets() {
 	limits := m.o.Settings()
 	for _, g := range m.sorted() {
 		if f := g.folded(); f != nil && g.next == nil && g.sending == nil {
-			g.expire(f, m.now.UnixMilli()-limits.RetentionMS)
+			g.expire(f, m.wallMS()-limits.RetentionMS)
 		}
 	}
 	m.deadlines.set(&m.retention, m.in(max(limits.RetentionCheckMS, 1)))
@@ -29,7 +29,7 @@ func (g *classic) expire(f *Group, sinceMS int64) {
 		}
 		expired := neededMS <= sinceMS
 		if o.ExpireMS != noExpiry {
-			expired = o.ExpireMS <= g.m.now.UnixMilli()
+			expired = o.ExpireMS <= g.m.wallMS()
 		}
 		if expired && !reads.topic(tp.Topic) {
 			old = append(old, tp)

@@ -18,6 +18,8 @@ type Options struct {
 	Writer siltstone.Incarnation
 	// Rand makes member ids.
 	Rand func() uint64
+	// Wall says what time it is; nil: as the events do.
+	Wall func() time.Time
 	// Settings are read anew with every event.
 	Settings func() Settings
 	// Topic finds the short number of a topic by its name, Exists says whether
@@ -67,6 +69,14 @@ func NewMachine(fold *State, o Options, now time.Time) *Machine {
 		m.group(g.ID).load(&g.Info)
 	}
 	return m
+}
+
+// wallMS is what time it is, in Unix milliseconds.
+func (m *Machine) wallMS() int64 {
+	if m.o.Wall == nil {
+		return m.now.UnixMilli()
+	}
+	return m.o.Wall().UnixMilli()
 }
 
 // in is a time from now.

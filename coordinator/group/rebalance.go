@@ -115,7 +115,7 @@ func (g *classic) infoBytes() int {
 
 // make forms the generation, for its entry; nil if by now nobody would be in it.
 func (g *classic) make(f *formation) *Info {
-	f.info = &Info{Type: f.typ, Generation: g.generation + 1, ChangedMS: g.m.now.UnixMilli()}
+	f.info = &Info{Type: f.typ, Generation: g.generation + 1, ChangedMS: g.m.wallMS()}
 	if f.empty {
 		return f.info
 	}

@@ -58,6 +58,9 @@ const (
 	DeposedAnswers
 	// DeposedCommits: a coordinator that has lost its shard accepts what it had not appended.
 	DeposedCommits
+	// UncleanWhileHeard takes over uncleanly by how long the leader has been
+	// silent, however short a time ago another of the ISR lived.
+	UncleanWhileHeard
 )
 
 // Names are those that the simulator finds.
@@ -70,6 +73,7 @@ var Names = []Name{
 var Replication = []Name{
 	AckBeforeHeld, NoEpochCheck, LeadWithoutTail, TakeOverAlone, JoinWithGap, AckByOldISR, ShrinkUnflushed,
 	LoneAcks, DropBeforeAppend, RestartedIsSame, ReuseOffsets, FetchAboveHigh, DeposedAnswers, DeposedCommits, GoOnAfterLoss,
+	UncleanWhileHeard,
 }
 
 func (n Name) String() string {
@@ -124,6 +128,8 @@ func (n Name) ofReplication() string {
 		return "a deposed leader answers ListOffsets"
 	case DeposedCommits:
 		return "a commit by a deposed group coordinator"
+	case UncleanWhileHeard:
+		return "an unclean takeover by the silence of the leader alone"
 	}
 	return "no bug"
 }
