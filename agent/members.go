@@ -58,8 +58,8 @@ type membership struct {
 	groups placement
 
 	listed time.Time // when the registers were read last
-	// silent is since when those who have no register any more have been, for as
-	// long as an unclean takeover may depend on it.
+	// silent is when those who have no register any more were found to have none,
+	// for as long as an unclean takeover may depend on it.
 	silent map[siltstone.Incarnation]time.Time
 	asking bool
 	due    time.Time
@@ -423,8 +423,7 @@ func (c *core) listedMembers(listed []coordinator.Listed) {
 	c.replan()
 }
 
-// noteSilent notes who has a register no more, and since when nothing has been
-// heard of them.
+// noteSilent notes who has a register no more.
 func (c *core) noteSilent(now []*member) {
 	m := &c.members
 	maps.DeleteFunc(m.silent, func(_ siltstone.Incarnation, from time.Time) bool { return c.now.Sub(from) > c.uncleanGrace() })
@@ -433,7 +432,7 @@ func (c *core) noteSilent(now []*member) {
 			if m.silent == nil {
 				m.silent = map[siltstone.Incarnation]time.Time{}
 			}
-			m.silent[o.Incarnation] = o.from
+			m.silent[o.Incarnation] = c.now // it may have been heard until now by others
 		}
 	}
 }

@@ -87,7 +87,7 @@ func newDrill(seed uint64, of drill) *scenario {
 			s.run(func() bool {
 				leader, replicas := s.leads(id)
 				return leader != nil && len(replicas) == of.replicas-1
-			}, healTime+uncleanGrace)
+			}, healTime+uncleanTime)
 			s.pass(s.dice.duration(time.Second, 3*time.Second))
 		}
 	}

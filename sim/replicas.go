@@ -14,6 +14,10 @@ import (
 // uncleanGrace is how long a shard whose whole ISR died has nobody.
 const uncleanGrace = 10 * time.Second
 
+// uncleanTime is how long it takes at most until another takes over: the lease, and
+// the next look at the registers, come before the grace.
+const uncleanTime = uncleanGrace + 10*time.Second
+
 // replicaSettings say how many agents hold what is not flushed, when a flush is
 // late, and when a replica is.
 func replicaSettings(replicas, lateMS, lagMS int) [][2]string {
@@ -57,7 +61,7 @@ func setting(name, value string) kmsg.CreateTopicsRequestTopicConfig {
 // uncleanSoon says whether the whole ISR of some shard is dead, or was a short
 // time ago: then everything may take the grace longer.
 func (s *scenario) uncleanSoon() bool {
-	since := s.now.Add(-healTime - uncleanGrace)
+	since := s.now.Add(-healTime - uncleanTime)
 	for i := range shard.Count {
 		isr := isrAfter(s.store.archive[shard.Ledger(i)])
 		if s.uncleanSince(i, since) ||

@@ -337,7 +337,7 @@ func (s *scenario) heal() {
 
 // within demands that something comes to be.
 func (s *scenario) within(limit time.Duration, what string, done func() bool) bool {
-	if !s.run(done, limit) && !(s.uncleanSoon() && s.run(done, uncleanGrace)) {
+	if !s.run(done, limit) && !(s.uncleanSoon() && s.run(done, uncleanTime)) {
 		s.failf("liveness: %v passed before %s", limit, what)
 		return false
 	}
