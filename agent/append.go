@@ -137,8 +137,13 @@ func (c *core) appendPart(op *appendOp, part int) {
 	case err == nil:
 		err = fmt.Errorf("%d records at once: %w", offsets, siltstone.ErrTooLarge)
 	}
-	c.noteRefused(req, err)
 	c.release(len(req.Batches))
+	op.refuse(c, part, err)
+}
+
+// refuse decides a part that is not taken, or not any more.
+func (op *appendOp) refuse(c *core, part int, err error) {
+	c.noteRefused(&op.req.Parts[part], err)
 	op.decide(c, part, err)
 }
 

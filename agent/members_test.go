@@ -119,6 +119,23 @@ func (a *running) ledWithin(d time.Duration, agents ...*running) {
 	}
 }
 
+// sharingTopic is such an agent, which leads everything, and its topic's one partition.
+func (r *rig) sharingTopic() (*running, siltstone.TopicPartition) {
+	r.t.Helper()
+	a := r.sharing()
+	a.readyWithin(time.Second)
+	return a, siltstone.TopicPartition{Topic: a.create("t", 1)}
+}
+
+// leaderAndOther are of two agents the one that leads a partition, and the other.
+func leaderAndOther(t *testing.T, tp siltstone.TopicPartition, a, b *running) (leader, other *running) {
+	t.Helper()
+	if leader = leaderAmong(t, tp, a, b); leader == a {
+		return a, b
+	}
+	return b, a
+}
+
 // leaderAmong is the agent that leads a partition.
 func leaderAmong(t *testing.T, tp siltstone.TopicPartition, agents ...*running) *running {
 	t.Helper()
@@ -216,16 +233,11 @@ func TestAgentsThatCannotTalk(t *testing.T) {
 // its share when it is there again.
 func TestAnAgentThatIsCutOff(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
-		a := r.sharing()
-		a.readyWithin(time.Second)
-		tp := siltstone.TopicPartition{Topic: a.create("t", 1)}
+		a, tp := r.sharingTopic()
 		a.mustProduce(tp, 0, aBatch(t, 1, 1, "first"))
 		b := r.sharing()
 		shareWithin(t, 10*time.Second, a, b)
-		l, other := leaderAmong(t, tp, a, b), a
-		if l == a {
-			other = b
-		}
+		l, other := leaderAndOther(t, tp, a, b)
 		l.cut.Store(true)
 		lost := l.send(tp, -1, aBatch(t, 1, 1, "lost"))
 		cutOff := time.Now()
@@ -252,9 +264,7 @@ func TestAnAgentThatIsCutOff(t *testing.T) {
 // with what was only buffered.
 func TestAnAgentAfterAnOutage(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
-		a := r.sharing()
-		a.readyWithin(time.Second)
-		tp := siltstone.TopicPartition{Topic: a.create("t", 1)}
+		a, tp := r.sharingTopic()
 		s := &sender{id: 7}
 		first, second := s.batch(t, "first"), s.batch(t, "second")
 		a.mustProduce(tp, 0, first)

@@ -125,14 +125,12 @@ func (p *partition) fail(c *core, err error) {
 // refuse answers all who wait.
 func (p *partition) refuse(c *core, err error) {
 	for _, w := range p.appends {
-		c.noteRefused(&w.op.req.Parts[w.part], err)
-		w.op.decide(c, w.part, err)
+		w.op.refuse(c, w.part, err)
 	}
 	p.appends = nil
 	for _, w := range p.parked {
-		c.noteRefused(&w.op.req.Parts[w.part], err)
 		c.release(w.bytes)
-		w.op.decide(c, w.part, err)
+		w.op.refuse(c, w.part, err)
 	}
 	p.parked = nil
 	p.failTrims(c, err)

@@ -13,9 +13,7 @@ import (
 // refused, as the agent does not serve; when its second comes, it does again.
 func TestTheSecondBatchDoesNotComeBeforeTheFirst(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
-		a := r.sharing()
-		a.readyWithin(time.Second)
-		tp := siltstone.TopicPartition{Topic: a.create("t", 1)}
+		a, tp := r.sharingTopic()
 		s := &sender{id: 7}
 		first, second, third := s.batch(t, "first"), s.batch(t, "second"), s.batch(t, "third")
 		a.cut.Store(true)
@@ -54,9 +52,7 @@ func TestTheSecondBatchDoesNotComeBeforeTheFirst(t *testing.T) {
 // for as long as when it is refused once.
 func TestRefusedAgain(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
-		a := r.sharing()
-		a.readyWithin(time.Second)
-		tp := siltstone.TopicPartition{Topic: a.create("t", 1)}
+		a, tp := r.sharingTopic()
 		s := &sender{id: 7}
 		first, second := s.batch(t, "first"), s.batch(t, "second")
 		a.cut.Store(true)
@@ -80,15 +76,10 @@ func TestRefusedAgain(t *testing.T) {
 // led, is as one that was refused.
 func TestRefusedAfterItWasTaken(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
-		a := r.sharing()
-		a.readyWithin(time.Second)
-		tp := siltstone.TopicPartition{Topic: a.create("t", 1)}
+		a, tp := r.sharingTopic()
 		b := r.sharing()
 		shareWithin(t, 10*time.Second, a, b)
-		l, other := leaderAmong(t, tp, a, b), a
-		if l == a {
-			other = b
-		}
+		l, other := leaderAndOther(t, tp, a, b)
 		s := &sender{id: 7}
 		first, second := s.batch(t, "first"), s.batch(t, "second")
 		l.cut.Store(true)
