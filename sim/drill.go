@@ -109,8 +109,11 @@ func (s *scenario) theShard() (id int) {
 }
 
 // office is the last Lead in a shard's ledger; nil if there is none.
-func (s *scenario) office(id int) *shard.Lead {
-	for _, e := range slices.Backward(s.store.archive[shard.Ledger(id)]) {
+func (s *scenario) office(id int) *shard.Lead { return lastLead(s.store.archive[shard.Ledger(id)]) }
+
+// lastLead is the last Lead among entries of a log shard; nil if there is none.
+func lastLead(entries []coordinator.Entry) *shard.Lead {
+	for _, e := range slices.Backward(entries) {
 		if l := leadIn(e); l != nil {
 			return l
 		}

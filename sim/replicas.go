@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/siltstone-io/siltstone"
 	"github.com/siltstone-io/siltstone/coordinator/shard"
 )
 
@@ -63,9 +64,11 @@ func setting(name, value string) kmsg.CreateTopicsRequestTopicConfig {
 func (s *scenario) uncleanSoon() bool {
 	since := s.now.Add(-healTime - uncleanTime)
 	for i := range shard.Count {
-		isr := isrAfter(s.store.archive[shard.Ledger(i)])
-		if s.uncleanSince(i, since) ||
-			len(isr) > 1 && !slices.ContainsFunc(s.agents, func(n *node) bool { return !n.dead && slices.Contains(isr, n.incarnation) }) {
+		office := s.office(i)
+		if office == nil {
+			continue
+		}
+		if s.uncleanSince(i, since) || len(office.ISR) > 1 && !slices.ContainsFunc(office.ISR, func(i siltstone.Incarnation) bool { return s.of(i) != nil }) {
 			return true
 		}
 	}

@@ -48,30 +48,20 @@ func (v *vigil) sends(e coordinator.Entry) {
 
 // judge says what is wrong with an entry that lands after others; "" if nothing is.
 func (v *vigil) judge(ledger string, e coordinator.Entry, before []coordinator.Entry) string {
-	lead := leadIn(e)
-	if lead == nil || !lead.Unclean {
+	lead, last := leadIn(e), lastLead(before)
+	if lead == nil || !lead.Unclean || last == nil {
 		return ""
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	decided := v.sent[e.Nonce]
 	from, to := decided.Add(-time.Duration((1-2*mostDrift)*float64(uncleanGrace))), decided.Add(-unseen)
-	for _, member := range isrAfter(before) {
+	for _, member := range last.ISR {
 		if slices.ContainsFunc(v.beats[member], func(at time.Time) bool { return at.After(from) && at.Before(to) }) {
 			return fmt.Sprintf("8: %s entry %d: %s takes over uncleanly while %s, of the ISR, is heard", ledger, e.Seq, lead.Leader, member)
 		}
 	}
 	return ""
-}
-
-// isrAfter is the ISR of a shard after these entries.
-func isrAfter(entries []coordinator.Entry) []siltstone.Incarnation {
-	for _, e := range slices.Backward(entries) {
-		if lead := leadIn(e); lead != nil {
-			return lead.ISR
-		}
-	}
-	return nil
 }
 
 // uncleanSince says whether there was an unclean takeover of a shard after an instant.
