@@ -161,6 +161,9 @@ func (s *server) lastLines() string {
 // kill is kill -9, of all servers.
 func (s *server) kill() (err error) {
 	for _, one := range s.all() {
+		if one.cmd == nil {
+			continue
+		}
 		if killing := one.cmd.Process.Kill(); !errors.Is(killing, os.ErrProcessDone) {
 			err = errors.Join(err, killing)
 		}
@@ -171,7 +174,7 @@ func (s *server) kill() (err error) {
 
 // stop ends what launch started, if it still runs, all at once: a node may need
 // others to end as well. How it ends is no error.
-func (s *server) stop() (err error) {
+func (s *server) stop() error {
 	for _, one := range s.all() {
 		if one.cmd != nil {
 			_ = one.cmd.Process.Signal(syscall.SIGTERM)
